@@ -117,8 +117,7 @@ static void time_modes(struct run *run, const struct choice *choice,
   uint64_t ranks[POLYAD_MAX_ORDER];
   for (int n = 0; n < order; ++n)
     ranks[n] = run->rank;
-  must(run, walk->workspace_create(run->context, run->device, on_device, ranks, &scratch),
-       "workspace");
+  must(run, pd_walk_open(run->context, walk, run->device, on_device, ranks, &scratch), "workspace");
   const struct pd_device_functions *device = run->device->functions;
   for (int round = 0; round < WARM_UP + run->runs; ++round)
     for (int n = 0; n < order; ++n) {
@@ -150,7 +149,7 @@ static void time_modes(struct run *run, const struct choice *choice,
     fprintf(stderr, "%s%.3f", n > 0 ? " " : "", 1e3 * seconds[n * run->runs + run->runs / 2]);
   fprintf(stderr, ")  build %.2f s, %.3f GB, %s\n", build, 1e-9 * (double)bytes, about);
   fflush(stdout);
-  walk->workspace_destroy(run->context, scratch);
+  pd_walk_close(scratch);
   for (int n = 0; n < order; ++n) {
     pd_matrix_destroy(run->context, &factor[n]);
     pd_matrix_destroy(run->context, &out[n]);

@@ -82,7 +82,7 @@ static polyad_status make_scratch(const struct run *run, polyad_context *context
   uint64_t ranks[POLYAD_MAX_ORDER];
   for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
     ranks[n] = run->rank;
-  return walk->workspace_create(context, device, storage, ranks, scratch);
+  return pd_walk_open(context, walk, device, storage, ranks, scratch);
 }
 
 /* Every mode in double precision, by the CPU's kernels on a storage that rounds nothing. */
@@ -98,7 +98,7 @@ static void compute_exact(struct run *run) {
   void *storage = NULL, *scratch = NULL;
   const struct pd_walk *walk = walk_of(run, &pd_hls_kernels_cpu);
   must(run, polyad_tensor_convert(run->host, run->tensor, POLYAD_F64, &wide), "conversion");
-  must(run, pd_hls_format.build(run->host, wide, false, &request, &storage), "build");
+  must(run, pd_storage_build(run->host, &pd_hls_format, wide, false, &request, &storage), "build");
   make_factors(run, run->host, run->cpu, POLYAD_F64, factor);
   must(run, make_scratch(run, run->host, walk, run->cpu, storage, &scratch), "workspace");
   for (int n = 0; n < THREE; ++n)
@@ -118,7 +118,7 @@ static void compute_exact(struct run *run) {
   }
   for (int n = 0; n < THREE; ++n)
     pd_matrix_destroy(run->host, &factor[n]);
-  walk->workspace_destroy(run->host, scratch);
+  pd_walk_close(scratch);
   pd_hls_format.destroy(run->host, storage);
   polyad_tensor_destroy(wide);
 }
@@ -194,7 +194,7 @@ static void time_modes(struct run *run, const struct polyad_kernels *kernels, co
     pd_matrix_destroy(run->context, &out[n]);
     pd_matrix_destroy(run->context, &factor[n]);
   }
-  walk->workspace_destroy(run->context, scratch);
+  pd_walk_close(scratch);
   free(seconds);
 }
 

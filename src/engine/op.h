@@ -93,21 +93,63 @@ static inline uint64_t pd_call_rank(const struct pd_call *call) {
   return call->op.into == PD_INTO_ROWS ? call->out->columns : call->factors[call->mode]->columns;
 }
 
-/** A way through a storage. `storage` is what its kernels get, `scratch` what workspace_create()
- *  made. All work is ordered on the device's stream. What `scratch` keeps of factors counts for
- *  factors of the same version only (formats/versions.h). */
+struct pd_walk;
+
+enum { PD_SCRATCH_MOST = 128 };
+
+/** What the workspace of a walk begins with: what it is for, and its arrays. */
+struct pd_scratch {
+  polyad_context *context;
+  const struct pd_device *device;
+  const struct pd_walk *walk;
+  struct pd_scratch *root; /* has the arrays: this, or the workspace that this is a part of */
+  int count;
+  void *array[PD_SCRATCH_MOST]; /* freed with the workspace */
+};
+
+/** A way through a storage. All work is ordered on the device's stream. What a workspace keeps of
+ *  factors counts for factors of the same version only (formats/versions.h). */
 struct pd_walk {
-  uint64_t ops; /* the operations that it runs */
+  uint64_t ops;         /* the operations that it runs */
+  size_t scratch_bytes; /* of what begins with a struct pd_scratch */
   /** Bytes of a workspace for factors of ranks[k] columns in mode k. */
   uint64_t (*workspace_bytes)(const void *storage, const uint64_t *ranks, int threads);
-  polyad_status (*workspace_create)(polyad_context *context, const struct pd_device *device,
-                                    const void *storage, const uint64_t *ranks, void **scratch);
-  void (*workspace_destroy)(polyad_context *context, void *scratch);
+  /** Completes a workspace that is zero behind its struct pd_scratch. */
+  polyad_status (*fill)(polyad_context *context, const void *storage, const uint64_t *ranks,
+                        void *scratch);
+  /** Lets go what a workspace has beside its arrays, also after fill() has failed; NULL: nothing.
+   */
+  void (*clear)(polyad_context *context, void *scratch);
   /** Two calls may not run at once on one scratch. Pi that is stored for a mode serves the gradient
    *  of that mode until it is stored for another; it is made anew where another factor has another
    *  version, and is computed on the fly where one has none. */
   polyad_status (*run)(polyad_context *context, const void *storage, void *scratch,
                        const struct pd_call *call);
 };
+
+/** A workspace of a walk; NULL on failure. */
+polyad_status pd_walk_open(polyad_context *context, const struct pd_walk *walk,
+                           const struct pd_device *device, const void *storage,
+                           const uint64_t *ranks, void **scratch);
+/** The same of a walk on the CPU as a part of another workspace, which frees it. */
+polyad_status pd_walk_open_within(struct pd_scratch *owner, const struct pd_walk *walk,
+                                  const void *storage, const uint64_t *ranks, void **scratch);
+/** NULL is fine. */
+void pd_walk_close(void *scratch);
+
+/** An array of a workspace, on its device. */
+polyad_status pd_scratch_array(struct pd_scratch *scratch, uint64_t count, size_t size, void **out);
+/** The same of zeros in the host's memory. */
+polyad_status pd_scratch_zeros(struct pd_scratch *scratch, uint64_t count, size_t size, void **out);
+#define PD_SCRATCH(scratch, count, out)                                                            \
+  pd_scratch_array((scratch), (count), sizeof **(out), (void **)(out))
+#define PD_SCRATCH_ZERO(scratch, count, out)                                                       \
+  pd_scratch_zeros((scratch), (count), sizeof **(out), (void **)(out))
+
+/** What parts of a workspace begin with. */
+static inline struct pd_scratch pd_scratch_part(struct pd_scratch *owner) {
+  return (struct pd_scratch){
+      .context = owner->context, .device = owner->device, .root = owner->root};
+}
 
 #endif

@@ -107,18 +107,20 @@ struct polyad_format {
   /** Estimated nanoseconds in which one thread of the host builds the storage. NULL: about what
    *  sorting the nonzeros once for each mode takes. */
   double (*estimate_building)(const struct pd_traits *traits, const struct pd_request *request);
-  /** Builds the storage. When `take` is true the tensor's arrays may be moved out of it or
-   *  freed early (its pointers then set to NULL). */
+  /** Makes the arrays of a storage that begin() has begun, on the host; called by
+   *  pd_storage_build(). What was allocated is in the storage also on failure. When `take` is true
+   *  the tensor's arrays may be moved out of it or freed early (its pointers then set to NULL). */
   polyad_status (*build)(polyad_context *context, polyad_tensor *tensor, bool take,
-                         const struct pd_request *request, void **storage);
+                         const struct pd_request *request, void *storage);
   /** A storage is a header of so many bytes, and arrays that it points to. arrays() shows each of
    *  them that there can be by what the header says, with pd_show_array() (formats/storage.h): what
    *  counts and frees a storage, and moves it to a device and back. */
   size_t header_bytes;
   void (*arrays)(void *storage, struct pd_arrays *arrays);
-  /** Makes the header of a storage for build_there() to complete. */
+  /** Sets the facts of a storage, whose header is zero; NULL: build() does, and there is no
+   *  build_there(). */
   polyad_status (*begin)(polyad_context *context, const polyad_tensor *tensor,
-                         const struct pd_request *request, void **storage);
+                         const struct pd_request *request, void *storage);
   /** Makes the arrays of a storage from begin() on request->device, which has the tensor (`build`)
    *  and the steps for it (device/build.h): with the bits that build() gives. request->traits are
    *  known. What was allocated is in the storage also on failure; fails with POLYAD_OUT_OF_MEMORY
@@ -197,6 +199,14 @@ struct pd_op pd_op_of_kernel(polyad_kernel kernel, double epsilon);
 /** Its name in messages. */
 const char *pd_op_name(const struct pd_op *op);
 
+/** Builds a storage on the host; NULL on failure. */
+polyad_status pd_storage_build(polyad_context *context, const struct polyad_format *format,
+                               polyad_tensor *tensor, bool take, const struct pd_request *request,
+                               void **storage);
+/** Its header, begun. */
+polyad_status pd_storage_begin(polyad_context *context, const struct polyad_format *format,
+                               const polyad_tensor *tensor, const struct pd_request *request,
+                               void **storage);
 /** Bytes of a storage, or of one with the sizes that a header says. */
 uint64_t pd_storage_bytes(const struct polyad_format *format, const void *storage);
 /** Frees a storage and all arrays that it has yet. NULL is fine. */

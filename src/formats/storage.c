@@ -150,3 +150,29 @@ void pd_storage_release(polyad_context *context, const struct polyad_format *for
   format->arrays(on_device, &arrays);
   pd_free(context, on_device);
 }
+
+/* ---- building ---------------------------------------------------------------------------------
+ */
+
+polyad_status pd_storage_begin(polyad_context *context, const struct polyad_format *format,
+                               const polyad_tensor *tensor, const struct pd_request *request,
+                               void **storage) {
+  PD_TRY(pd_alloc_zero(context, 1, format->header_bytes, storage));
+  polyad_status status =
+      format->begin == NULL ? POLYAD_OK : format->begin(context, tensor, request, *storage);
+  if (status == POLYAD_OK) return status;
+  pd_free(context, *storage);
+  *storage = NULL;
+  return status;
+}
+
+polyad_status pd_storage_build(polyad_context *context, const struct polyad_format *format,
+                               polyad_tensor *tensor, bool take, const struct pd_request *request,
+                               void **storage) {
+  PD_TRY(pd_storage_begin(context, format, tensor, request, storage));
+  polyad_status status = format->build(context, tensor, take, request, *storage);
+  if (status == POLYAD_OK) return status;
+  pd_storage_free(context, format, *storage);
+  *storage = NULL;
+  return status;
+}

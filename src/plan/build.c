@@ -11,11 +11,11 @@ static polyad_status check_cancelled(polyad_context *context) {
   return pd_fail(context, POLYAD_CANCELLED, "planning was cancelled");
 }
 
-polyad_status pd_storage_build(polyad_context *context, const struct polyad_format *format,
-                               polyad_tensor *tensor, bool take, const struct pd_request *request,
-                               void **storage) {
+static polyad_status build_on_host(polyad_context *context, const struct polyad_format *format,
+                                   polyad_tensor *tensor, bool take,
+                                   const struct pd_request *request, void **storage) {
   PD_TRY(check_cancelled(context));
-  PD_TRY(format->build(context, tensor, take, request, storage));
+  PD_TRY(pd_storage_build(context, format, tensor, take, request, storage));
   polyad_status status = check_cancelled(context);
   if (status == POLYAD_OK) return status;
   pd_storage_free(context, format, *storage);
@@ -50,7 +50,7 @@ static polyad_status build_there(polyad_context *context, const struct pd_making
   const struct pd_device *device = making->request->device;
   void *made;
   PD_TRY(check_cancelled(context));
-  PD_TRY(format->begin(context, tensor, making->request, &made));
+  PD_TRY(pd_storage_begin(context, format, tensor, making->request, &made));
   polyad_status status = pd_sent_build(context, format, tensor, making->request, made);
   if (status == POLYAD_OK) status = check_cancelled(context);
   if (status == POLYAD_OK) status = pd_storage_header(context, format, made, &stored->storage);
@@ -67,7 +67,7 @@ static polyad_status build_here(polyad_context *context, const struct pd_making 
                                 polyad_tensor *tensor, bool take, struct pd_stored *stored) {
   const struct polyad_format *format = making->format;
   const struct pd_device *device = making->request->device;
-  PD_TRY(pd_storage_build(context, format, tensor, take, making->request, &stored->storage));
+  PD_TRY(build_on_host(context, format, tensor, take, making->request, &stored->storage));
   if (device->functions->host_memory) {
     stored->on_device = stored->storage;
     return POLYAD_OK;

@@ -91,6 +91,7 @@ const struct polyad_format pd_pair_format = {
  */
 
 struct pd_pair_scratch {
+  struct pd_scratch base;
   polyad_workspace *workspace[2];
   struct pd_linalg_work *work;                  /* of the first device */
   void *host[POLYAD_MAX_ORDER + 1];             /* factors, then a result, on their way */
@@ -126,9 +127,8 @@ static uint64_t pair_workspace_bytes(const void *storage, const uint64_t *ranks,
   return total;
 }
 
-static void pair_workspace_destroy(polyad_context *context, void *user) {
+static void pair_workspace_clear(polyad_context *context, void *user) {
   struct pd_pair_scratch *scratch = user;
-  if (scratch == NULL) return;
   const struct pd_linalg *linalg = NULL;
   if (scratch->workspace[0] != NULL) linalg = scratch->workspace[0]->plan->device->linalg;
   if (linalg != NULL && scratch->work != NULL) linalg->work_destroy(context, scratch->work);
@@ -141,11 +141,13 @@ static void pair_workspace_destroy(polyad_context *context, void *user) {
     pd_matrix_destroy(context, &scratch->number[k]);
     polyad_workspace_destroy(scratch->workspace[k]);
   }
-  pd_free(context, scratch);
 }
 
-static polyad_status pair_fill(polyad_context *context, const struct pd_pair *pair, uint64_t rank,
-                               struct pd_pair_scratch *scratch) {
+static polyad_status pair_fill(polyad_context *context, const void *storage, const uint64_t *ranks,
+                               void *pointer) {
+  const struct pd_pair *pair = storage;
+  struct pd_pair_scratch *scratch = pointer;
+  const uint64_t rank = ranks[0];
   const polyad_plan *first = pair->part[0], *second = pair->part[1];
   for (int k = 0; k < 2; ++k) {
     PD_TRY(polyad_workspace_create(context, pair->part[k], rank, &scratch->workspace[k]));
@@ -162,20 +164,6 @@ static polyad_status pair_fill(polyad_context *context, const struct pd_pair *pa
   }
   return pd_matrix_over_host(context, first->device, first->type, pair_longest_of(first), rank,
                              scratch->host[first->order], &scratch->sum);
-}
-
-static polyad_status pair_workspace_create(polyad_context *context, const struct pd_device *device,
-                                           const void *storage, const uint64_t *ranks, void **out) {
-  const uint64_t rank = ranks[0];
-  (void)device;
-  struct pd_pair_scratch *scratch = NULL;
-  PD_TRY(PD_NEW_ZERO(context, 1, &scratch));
-  polyad_status status = pair_fill(context, storage, rank, scratch);
-  if (status == POLYAD_OK)
-    *out = scratch;
-  else
-    pair_workspace_destroy(context, scratch);
-  return status;
 }
 
 /* ---- kernels -----------------------------------------------------------------------------------
@@ -231,8 +219,9 @@ static polyad_status pair_run(polyad_context *context, const void *storage, void
 static const struct pd_walk pair_walk = {
     .ops = PD_OPS_MTTKRP | PD_OPS_GRADIENT | PD_OPS_GAIN,
     .workspace_bytes = pair_workspace_bytes,
-    .workspace_create = pair_workspace_create,
-    .workspace_destroy = pair_workspace_destroy,
+    .scratch_bytes = sizeof(struct pd_pair_scratch),
+    .fill = pair_fill,
+    .clear = pair_workspace_clear,
     .run = pair_run,
 };
 

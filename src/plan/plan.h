@@ -61,11 +61,6 @@ struct polyad_workspace {
   struct pd_part_room *room; /* of a team's plan */
 };
 
-/** Builds a storage on the host for request->device. */
-polyad_status pd_storage_build(polyad_context *context, const struct polyad_format *format,
-                               polyad_tensor *tensor, bool take, const struct pd_request *request,
-                               void **storage);
-
 /** What a storage is made for. */
 struct pd_making {
   const struct polyad_format *format;

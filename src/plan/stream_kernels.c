@@ -105,6 +105,7 @@ const struct polyad_format pd_stream_format = {
  */
 
 struct scratch {
+  struct pd_scratch base;
   struct pd_rowsum_scratch *sums;
   char *buffer[2];
   void *row; /* the sums of a row so far, of which the next chunk has more */
@@ -132,38 +133,23 @@ static uint64_t stream_kernels_workspace_bytes(const void *storage, const uint64
   return pd_add_saturated(total, pd_mul_saturated(rank, pd_type_bytes(stream->type)));
 }
 
-static void stream_kernels_workspace_destroy(polyad_context *context, void *user) {
+static void stream_kernels_workspace_clear(polyad_context *context, void *user) {
   struct scratch *scratch = user;
-  if (scratch == NULL) return;
-  pd_rowsum_scratch_destroy(context, scratch->sums);
   for (int k = 0; k < 2; ++k)
     pd_free(context, scratch->buffer[k]);
-  pd_free(context, scratch->row);
-  pd_free(context, scratch);
 }
 
-static polyad_status stream_kernels_workspace_create(polyad_context *context,
-                                                     const struct pd_device *device,
-                                                     const void *storage, const uint64_t *ranks,
-                                                     void **out) {
+static polyad_status stream_kernels_fill(polyad_context *context, const void *storage,
+                                         const uint64_t *ranks, void *pointer) {
   const uint64_t rank = ranks[0];
   const struct pd_stream *stream = storage;
-  struct scratch *scratch = NULL;
-  polyad_status status = POLYAD_OK;
-  (void)device;
-  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &scratch));
-  PD_TRY_CLEANUP(
-      pd_rowsum_scratch_create(context, stream->type, rank, 1, PD_STREAM_PARTS, &scratch->sums));
+  struct scratch *scratch = pointer;
+  PD_TRY(pd_rowsum_scratch_create(&scratch->base, stream->type, rank, 1, PD_STREAM_PARTS,
+                                  &scratch->sums));
   pd_rowsum_share_parts(scratch->sums, pd_kernel_threads(context, stream->chunk_nnz, rank));
-  PD_TRY_CLEANUP(pd_rowsum_scratch_add_tables(context, stream_kernels_table_bytes(stream, rank),
-                                              scratch->sums));
-  PD_TRY_CLEANUP(buffers_create(context, stream, scratch->buffer));
-  PD_TRY_CLEANUP(pd_alloc(context, rank, pd_type_bytes(stream->type), &scratch->row));
-  *out = scratch;
-  scratch = NULL;
-cleanup:
-  stream_kernels_workspace_destroy(context, scratch);
-  return status;
+  PD_TRY(pd_rowsum_scratch_add_tables(scratch->sums, stream_kernels_table_bytes(stream, rank)));
+  PD_TRY(buffers_create(context, stream, scratch->buffer));
+  return pd_scratch_array(&scratch->base, rank, pd_type_bytes(stream->type), &scratch->row);
 }
 
 /* ---- kernels -----------------------------------------------------------------------------------
@@ -232,8 +218,9 @@ static polyad_status stream_kernels_run(polyad_context *context, const void *sto
 static const struct pd_walk stream_kernels_rows = {
     .ops = PD_OPS_MTTKRP | PD_OPS_GRADIENT | PD_OPS_GAIN,
     .workspace_bytes = stream_kernels_workspace_bytes,
-    .workspace_create = stream_kernels_workspace_create,
-    .workspace_destroy = stream_kernels_workspace_destroy,
+    .scratch_bytes = sizeof(struct scratch),
+    .fill = stream_kernels_fill,
+    .clear = stream_kernels_workspace_clear,
     .run = stream_kernels_run,
 };
 

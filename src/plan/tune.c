@@ -17,7 +17,7 @@ struct trial {
 };
 
 static void tune_trial_clear(polyad_context *context, struct trial *trial) {
-  if (trial->scratch != NULL) trial->walk->workspace_destroy(context, trial->scratch);
+  pd_walk_close(trial->scratch);
   pd_stored_clear(context, trial->candidate->format, trial->device, &trial->stored);
 }
 
@@ -29,8 +29,8 @@ static polyad_status trial_make(polyad_context *context, const polyad_tensor *te
   uint64_t ranks[POLYAD_MAX_ORDER];
   for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
     ranks[n] = request->rank;
-  return trial->walk->workspace_create(context, trial->device, trial->stored.on_device, ranks,
-                                       &trial->scratch);
+  return pd_walk_open(context, trial->walk, trial->device, trial->stored.on_device, ranks,
+                      &trial->scratch);
 }
 
 /* The fastest of a few runs, all modes one after the other as an algorithm calls them. */

@@ -41,7 +41,7 @@ polyad_status pd_workspace_create(polyad_context *context, const polyad_plan *pl
   memcpy(made->ranks, ranks, (size_t)plan->order * sizeof *ranks);
   polyad_status status = make_room(context, plan, ranks[0], made);
   if (status == POLYAD_OK)
-    status = walk->workspace_create(context, plan->device, plan->on_device, ranks, &made->scratch);
+    status = pd_walk_open(context, walk, plan->device, plan->on_device, ranks, &made->scratch);
   if (status == POLYAD_OK) {
     *workspace = made;
     return POLYAD_OK;
@@ -73,7 +73,7 @@ void polyad_workspace_set_versions(polyad_workspace *workspace, const uint64_t *
 
 void polyad_workspace_destroy(polyad_workspace *workspace) {
   if (workspace == NULL) return;
-  workspace->walk->workspace_destroy(workspace->context, workspace->scratch);
+  pd_walk_close(workspace->scratch);
   free_room(workspace);
   pd_free(workspace->context, workspace);
 }

@@ -89,7 +89,7 @@ static void *run_mode(const struct setting *s, const void *on_device, int mode,
   uint64_t ranks[POLYAD_MAX_ORDER];
   for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
     ranks[n] = RANK;
-  must(s, walk->workspace_create(s->context, s->device, on_device, ranks, &scratch), "workspace");
+  must(s, pd_walk_open(s->context, walk, s->device, on_device, ranks, &scratch), "workspace");
   must(s,
        pd_matrix_create(s->context, s->device, s->request.precision, s->tensor->dims[mode], RANK,
                         &out),
@@ -97,7 +97,7 @@ static void *run_mode(const struct setting *s, const void *on_device, int mode,
   must(s, walk->run(s->context, on_device, scratch, &call), "mttkrp");
   must(s, pd_matrix_to_host(s->context, &out, result), "output");
   pd_matrix_destroy(s->context, &out);
-  walk->workspace_destroy(s->context, scratch);
+  pd_walk_close(scratch);
   return result;
 }
 
@@ -175,7 +175,7 @@ static void compare_held(struct setting *s) {
   same_nonzeros(s, copied);
   if (builds_there(s)) {
     same_traits(s);
-    must(s, s->format->begin(s->context, s->tensor, &s->request, &built), "begin");
+    must(s, pd_storage_begin(s->context, s->format, s->tensor, &s->request, &built), "begin");
     must(s, pd_sent_build(s->context, s->format, s->tensor, &s->request, built), "build");
     same_arrays(s, built, wanted);
     same_nonzeros(s, built);
@@ -375,7 +375,7 @@ static void fail_each_allocation(const char *format) {
     void *built = NULL;
     must(&s, polyad_set_memory_limit(s.context, UINT64_MAX), "limit");
     uint64_t held = polyad_memory_in_use(s.context);
-    must(&s, s.format->begin(s.context, s.tensor, &s.request, &built), "begin");
+    must(&s, pd_storage_begin(s.context, s.format, s.tensor, &s.request, &built), "begin");
     must(&s, polyad_set_memory_limit(s.context, limit), "limit");
     status = pd_sent_build(s.context, s.format, s.tensor, &s.request, built);
     if (status != POLYAD_OK) {

@@ -46,8 +46,9 @@ static bool hold(const struct mixture *mixture, polyad_type type, polyad_compute
   assert_int_equal(pd_traits_compute(held->context, tensor, &traits), POLYAD_OK);
   bool supported = pd_hls_format.supports(&traits, &request, reason);
   if (supported) {
-    assert_int_equal(pd_hls_format.build(held->context, tensor, false, &request, &storage),
-                     POLYAD_OK);
+    assert_int_equal(
+        pd_storage_build(held->context, &pd_hls_format, tensor, false, &request, &storage),
+        POLYAD_OK);
     held->hls = storage;
     held->kernels = pd_kernels_find("hls", "cuda");
     assert_non_null(held->kernels);

@@ -13,7 +13,8 @@
 
 static const char *const variants[] = {"fields-pull", "keys-pull", "keys-atomic", "coo-pull",
                                        "coo-atomic"};
-static const struct pd_device here = {.kind = "cpu", .name = "cpu"};
+static const struct pd_device_functions memory = {.host_memory = true};
+static const struct pd_device here = {.kind = "cpu", .name = "cpu", .functions = &memory};
 enum { VARIANTS = sizeof variants / sizeof *variants, NONZEROS = 900 };
 
 static void require(int holds, const char *what, const char *where) {
@@ -167,7 +168,8 @@ static void run_variant(polyad_context *context, struct problem *problem, polyad
                                .device = &here};
   void *storage = NULL, *scratch = NULL;
   polyad_tensor *back = NULL;
-  require(pd_alto_format.build(context, tensor, false, &request, &storage) == POLYAD_OK,
+  require(pd_storage_build(context, &pd_alto_format, tensor, false, &request, &storage) ==
+              POLYAD_OK,
           polyad_last_error(context), variant);
   require(pd_alto_format.check(context, storage) == POLYAD_OK, polyad_last_error(context), variant);
   require(pd_storage_expand(context, &pd_alto_format, storage, tensor, &back) == POLYAD_OK,
@@ -177,12 +179,12 @@ static void run_variant(polyad_context *context, struct problem *problem, polyad
     for (uint64_t p = 0; p < tensor->nnz; ++p)
       require(pd_tensor_index(back, n, p) == pd_tensor_index(tensor, n, p), "an index", variant);
   const struct pd_walk *walk = pd_alto_kernels_cpu.walks[0];
-  require(walk->workspace_create(context, &here, storage, &problem->rank, &scratch) == POLYAD_OK,
+  require(pd_walk_open(context, walk, &here, storage, &problem->rank, &scratch) == POLYAD_OK,
           polyad_last_error(context), variant);
   for (int mode = 0; mode < problem->order; ++mode)
     for (int what = 0; what < 3; ++what) /* MTTKRP; Phi, Pi on the fly; Phi, Pi stored */
       run_mode(context, problem, storage, scratch, tensor->nnz, mode, what, variant);
-  walk->workspace_destroy(context, scratch);
+  pd_walk_close(scratch);
   pd_storage_free(context, &pd_alto_format, storage);
   polyad_tensor_destroy(back);
 }

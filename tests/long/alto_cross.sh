@@ -17,7 +17,7 @@ done
 cd "$source"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-sources=(src/core/*.c src/tensor/tensor*.c src/tensor/columns.c
+sources=(src/core/*.c src/engine/walk.c src/tensor/tensor*.c src/tensor/columns.c
   src/formats/alto/alto.c src/formats/alto/alto_[bcst]*.c src/formats/alto/alto_drive_plain.c
   src/formats/ttmc/*.c
   src/formats/rowsum/rowsum.c src/formats/rowsum/pair_tables.c

@@ -28,7 +28,7 @@ static void *build(polyad_context *context, const struct polyad_format *format,
   uint64_t before = polyad_memory_in_use(context);
   void *storage = NULL;
   assert_int_equal(pd_device_of(context, &request.device), POLYAD_OK);
-  if (format->build(context, tensor, false, &request, &storage) != POLYAD_OK)
+  if (pd_storage_build(context, format, tensor, false, &request, &storage) != POLYAD_OK)
     fail_msg("%s: %s", format->name, polyad_last_error(context));
   uint64_t headers = polyad_memory_in_use(context) - before - pd_storage_bytes(format, storage);
   assert_int_equal(headers % HEADER_BYTES, 0);

@@ -521,8 +521,9 @@ static void compare(polyad_context *context, const struct asked *asked,
   if (tensor->order >= format->min_order && tensor->order <= format->max_order &&
       format->supports(&traits, &request, reason)) {
     assert_true(format->bytes_there(&traits, &request, 0) > 0);
-    assert_int_equal(format->build(context, tensor, false, &request, &wanted), POLYAD_OK);
-    assert_int_equal(format->begin(context, tensor, &request, &found), POLYAD_OK);
+    assert_int_equal(pd_storage_build(context, format, tensor, false, &request, &wanted),
+                     POLYAD_OK);
+    assert_int_equal(pd_storage_begin(context, format, tensor, &request, &found), POLYAD_OK);
     assert_int_equal(pd_sent_build(context, format, tensor, &request, found), POLYAD_OK);
     if (strcmp(format->name, "blco") == 0) /* the text tells how long ordering took */
       ((struct pd_blco *)found)->seconds_order = ((struct pd_blco *)wanted)->seconds_order;
@@ -614,7 +615,8 @@ static void send_once(polyad_context *context, const struct mttkrp_case *from) {
     const struct pd_making making = {request.format, &request};
     struct pd_stored stored;
     void *wanted, *brought;
-    assert_int_equal(request.format->build(context, tensor, false, &request, &wanted), POLYAD_OK);
+    assert_int_equal(pd_storage_build(context, request.format, tensor, false, &request, &wanted),
+                     POLYAD_OK);
     assert_int_equal(pd_storage_make(context, &making, tensor, false, &stored), POLYAD_OK);
     assert_non_null(sent);
     assert_int_equal(
@@ -689,7 +691,8 @@ static void make_and_bring(polyad_context *context, const char *name, const char
   struct pd_stored stored;
   void *wanted, *brought;
   uint64_t before = polyad_memory_in_use(context);
-  assert_int_equal(making.format->build(context, tensor, false, &request, &wanted), POLYAD_OK);
+  assert_int_equal(pd_storage_build(context, making.format, tensor, false, &request, &wanted),
+                   POLYAD_OK);
   uint64_t host = polyad_memory_in_use(context) - before;
   assert_int_equal(pd_storage_make(context, &making, tensor, false, &stored), POLYAD_OK);
   assert_true(stored.shed && stored.on_device != stored.storage);

@@ -425,7 +425,7 @@ static void kernels_bring_the_elements_back(void **state) {
     void *scratch = NULL;
     const struct pd_walk *walk = pd_flycoo_kernels_cpu.walks[0];
     const uint64_t ranks[1] = {RANK};
-    assert_int_equal(walk->workspace_create(context, device, storage, ranks, &scratch), POLYAD_OK);
+    assert_int_equal(pd_walk_open(context, walk, device, storage, ranks, &scratch), POLYAD_OK);
     uint64_t bytes = storage->nnz * (uint64_t)storage->packing.words * 4;
     for (int round = 0; round < 2; ++round)
       for (int mode = 0; mode < shape->order; ++mode) {
@@ -439,7 +439,7 @@ static void kernels_bring_the_elements_back(void **state) {
         if (now == 0) assert_memory_equal(elements, storage->elements[0], bytes);
         if (now == 0 && !storage->sorted) assert_ptr_not_equal(elements, storage->elements[0]);
       }
-    walk->workspace_destroy(context, scratch);
+    pd_walk_close(scratch);
     for (int n = 0; n < shape->order; ++n) {
       pd_matrix_destroy(context, &factor[n]);
       pd_matrix_destroy(context, &out[n]);

@@ -138,14 +138,13 @@ void hls_problem_run(polyad_context *context, const struct polyad_kernels *kerne
   const struct pd_walk *walk = pd_walk_of(kernels, chain ? PD_OPS_TTMC : PD_OPS_MTTKRP);
   const struct pd_call call = {
       .op = chain ? PD_TTMC : PD_MTTKRP, .mode = mode, .factors = list, .out = &result};
-  polyad_status status =
-      walk->workspace_create(context, device, on_device, problem->ranks, &scratch);
+  polyad_status status = pd_walk_open(context, walk, device, on_device, problem->ranks, &scratch);
   if (status == POLYAD_OK) status = walk->run(context, on_device, scratch, &call);
   if (status == POLYAD_OK) status = pd_matrix_to_host(context, &result, host);
   if (status != POLYAD_OK) fail_msg("%s", polyad_last_error(context));
   for (size_t k = 0; k < rows * columns; ++k)
     out[k] = hls->type == POLYAD_F32 ? (double)((float *)host)[k] : ((double *)host)[k];
-  walk->workspace_destroy(context, scratch);
+  pd_walk_close(scratch);
   for (int n = 0; n < hls->order; ++n)
     pd_matrix_destroy(context, &factor[n]);
   pd_matrix_destroy(context, &result);

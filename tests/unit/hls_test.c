@@ -24,7 +24,7 @@ static struct pd_hls *build(polyad_context *context, polyad_tensor *tensor, poly
   void *storage = NULL;
   assert_int_equal(pd_device_of(context, &request.device), POLYAD_OK);
   uint64_t before = polyad_memory_in_use(context);
-  if (pd_hls_format.build(context, tensor, false, &request, &storage) != POLYAD_OK)
+  if (pd_storage_build(context, &pd_hls_format, tensor, false, &request, &storage) != POLYAD_OK)
     fail_msg("%s", polyad_last_error(context));
   uint64_t headers =
       polyad_memory_in_use(context) - before - pd_storage_bytes(&pd_hls_format, storage);

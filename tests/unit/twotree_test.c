@@ -227,7 +227,7 @@ static struct pd_twotree *storage_for_gpu(polyad_context *context, polyad_tensor
                                      .threads = 2,
                                      .device = &device};
   void *storage;
-  ALS_OK(context, pd_twotree_format.build(context, tensor, false, &request, &storage));
+  ALS_OK(context, pd_storage_build(context, &pd_twotree_format, tensor, false, &request, &storage));
   ALS_OK(context, pd_twotree_format.check(context, storage));
   return storage;
 }
@@ -241,9 +241,9 @@ static void sum_rows(polyad_context *context, const struct pd_modecopy *copies, 
   void *scratch;
   for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
     ranks[n] = out->columns;
-  ALS_OK(context, walk->workspace_create(context, &pd_cpu_device, copies, ranks, &scratch));
+  ALS_OK(context, pd_walk_open(context, walk, &pd_cpu_device, copies, ranks, &scratch));
   ALS_OK(context, walk->run(context, copies, scratch, &call));
-  walk->workspace_destroy(context, scratch);
+  pd_walk_close(scratch);
 }
 
 /* The MTTKRP of a mode by the two sums that a GPU does. */

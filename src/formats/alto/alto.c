@@ -75,29 +75,18 @@ static void alto_arrays(void *storage, struct pd_arrays *arrays) {
 }
 
 static polyad_status alto_begin(polyad_context *context, const polyad_tensor *tensor,
-                                const struct pd_request *request, void **storage) {
-  struct pd_alto *alto;
-  *storage = NULL;
-  PD_TRY(PD_NEW_ZERO(context, 1, &alto));
+                                const struct pd_request *request, void *storage) {
+  struct pd_alto *alto = storage;
   alto->type = tensor->type;
-  if (pd_alto_shape(tensor->order, tensor->dims, tensor->nnz, request, alto)) {
-    *storage = alto;
-    return POLYAD_OK;
-  }
-  int bits = alto->bits;
-  pd_free(context, alto);
+  if (pd_alto_shape(tensor->order, tensor->dims, tensor->nnz, request, alto)) return POLYAD_OK;
   return pd_fail(context, POLYAD_UNSUPPORTED, "alto: keys would have %d bits; expected at most %d",
-                 bits, PD_ALTO_BITS_MAX);
+                 alto->bits, PD_ALTO_BITS_MAX);
 }
 
 static polyad_status alto_build(polyad_context *context, polyad_tensor *tensor, bool take,
-                                const struct pd_request *request, void **storage) {
-  PD_TRY(alto_begin(context, tensor, request, storage));
-  polyad_status status = pd_alto_fill(context, tensor, take, *storage);
-  if (status == POLYAD_OK) return POLYAD_OK;
-  pd_storage_free(context, &pd_alto_format, *storage);
-  *storage = NULL;
-  return status;
+                                const struct pd_request *request, void *storage) {
+  (void)request;
+  return pd_alto_fill(context, tensor, take, storage);
 }
 
 static void alto_describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {

@@ -229,7 +229,7 @@ static polyad_status alto_cpu_pi(polyad_context *context, const struct pd_alto *
                    (unsigned long long)alto->nnz);
   s->products_mode = -1;
   if (s->products == NULL)
-    PD_TRY(pd_alloc(context, count, pd_type_bytes(alto->type), (void **)&s->products));
+    PD_TRY(pd_scratch_array(&s->base, count, pd_type_bytes(alto->type), (void **)&s->products));
   set_call(alto, s, asked, false, &call);
   call.job.products_out = s->products;
   drive_all(&call);
@@ -279,8 +279,8 @@ static polyad_status alto_cpu_run(polyad_context *context, const void *storage, 
 static const struct pd_walk alto_cpu_scatter = {
     .ops = PD_OPS_MTTKRP | PD_OPS_PI | PD_OPS_GRADIENT | PD_OPS_GAIN,
     .workspace_bytes = pd_alto_scratch_bytes,
-    .workspace_create = pd_alto_scratch_create,
-    .workspace_destroy = pd_alto_scratch_destroy,
+    .scratch_bytes = sizeof(struct pd_alto_scratch),
+    .fill = pd_alto_scratch_fill,
     .run = alto_cpu_run,
 };
 

@@ -7,7 +7,7 @@
 #include "formats/tables.h"
 
 struct scratch {
-  const struct pd_device *device;
+  struct pd_scratch base;
   int segment;
   void *head, *tail, *weights;
   double *partial; /* of the sum of gains */
@@ -37,47 +37,24 @@ static uint64_t alto_cuda_workspace_bytes(const void *storage, const uint64_t *r
   return weighs_first(alto, rank) ? pd_add_saturated(carries, alto->nnz * item) : carries;
 }
 
-static void alto_cuda_workspace_destroy(polyad_context *context, void *pointer) {
+static polyad_status alto_cuda_fill(polyad_context *context, const void *storage,
+                                    const uint64_t *ranks, void *pointer) {
+  const struct pd_alto *alto = storage;
   struct scratch *scratch = pointer;
-  if (scratch == NULL) return;
-  pd_cuda_release(context, scratch->device, scratch->head);
-  pd_cuda_release(context, scratch->device, scratch->tail);
-  pd_cuda_release(context, scratch->device, scratch->weights);
-  pd_cuda_release(context, scratch->device, scratch->partial);
-  pd_cuda_services->free(context, scratch);
-}
-
-static polyad_status fill_scratch(polyad_context *context, const struct pd_alto *alto,
-                                  uint64_t rank, struct scratch *scratch) {
+  struct pd_scratch *base = &scratch->base;
+  uint64_t rank = ranks[0], partials = pd_alto_gpu_partials(alto->nnz) + 1;
   size_t item = pd_type_bytes(alto->type);
-  int lanes = pd_gpu_lanes((int)rank, (int)item, 1);
-  scratch->segment = pd_cuda_segment(pd_cuda_state_of(scratch->device), alto->nnz, lanes);
-  uint64_t numbers = alto_cuda_carry_rows(alto, scratch->segment) * rank;
-  PD_TRY(pd_cuda_allocate(context, scratch->device, numbers, item, &scratch->head));
-  PD_TRY(pd_cuda_allocate(context, scratch->device, numbers, item, &scratch->tail));
-  PD_TRY(pd_cuda_allocate(context, scratch->device, pd_alto_gpu_partials(alto->nnz) + 1,
-                          sizeof *scratch->partial, (void **)&scratch->partial));
-  if (!weighs_first(alto, rank)) return POLYAD_OK;
-  return pd_cuda_allocate(context, scratch->device, alto->nnz, item, &scratch->weights);
-}
-
-static polyad_status alto_cuda_workspace_create(polyad_context *context,
-                                                const struct pd_device *device, const void *storage,
-                                                const uint64_t *ranks, void **out) {
-  const uint64_t rank = ranks[0];
-  struct scratch *scratch;
-  *out = NULL;
   if (rank > INT32_MAX / 16)
     return pd_cuda_services->fail(context, POLYAD_OVERFLOW, "rank %llu is too large",
                                   (unsigned long long)rank);
-  PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *scratch, (void **)&scratch));
-  *scratch = (struct scratch){.device = device};
-  polyad_status status = fill_scratch(context, storage, rank, scratch);
-  if (status == POLYAD_OK)
-    *out = scratch;
-  else
-    alto_cuda_workspace_destroy(context, scratch);
-  return status;
+  int lanes = pd_gpu_lanes((int)rank, (int)item, 1);
+  scratch->segment = pd_cuda_segment(pd_cuda_state_of(base->device), alto->nnz, lanes);
+  uint64_t numbers = alto_cuda_carry_rows(alto, scratch->segment) * rank;
+  PD_TRY(PD_CUDA_SCRATCH(context, base, numbers, item, &scratch->head));
+  PD_TRY(PD_CUDA_SCRATCH(context, base, numbers, item, &scratch->tail));
+  PD_TRY(PD_CUDA_SCRATCH(context, base, partials, sizeof *scratch->partial, &scratch->partial));
+  if (!weighs_first(alto, rank)) return POLYAD_OK;
+  return PD_CUDA_SCRATCH(context, base, alto->nnz, item, &scratch->weights);
 }
 
 /* ---- running -----------------------------------------------------------------------------------
@@ -176,7 +153,7 @@ static polyad_status alto_cuda_run(polyad_context *context, const void *storage,
                                    const struct pd_call *call) {
   const struct pd_alto *alto = storage;
   const struct scratch *scratch = workspace;
-  struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
+  struct pd_cuda_state *state = pd_cuda_state_of(scratch->base.device);
   struct pd_gpu_alto a;
   PD_TRY(pd_cuda_enter(context, state));
   set_arguments(alto, scratch, call, &a);
@@ -193,8 +170,8 @@ static polyad_status alto_cuda_run(polyad_context *context, const void *storage,
 static const struct pd_walk alto_cuda_lists = {
     .ops = PD_OPS_MTTKRP | PD_OPS_GRADIENT | PD_OPS_GAIN,
     .workspace_bytes = alto_cuda_workspace_bytes,
-    .workspace_create = alto_cuda_workspace_create,
-    .workspace_destroy = alto_cuda_workspace_destroy,
+    .scratch_bytes = sizeof(struct scratch),
+    .fill = alto_cuda_fill,
     .run = alto_cuda_run,
 };
 

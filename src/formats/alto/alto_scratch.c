@@ -83,29 +83,11 @@ uint64_t pd_alto_scratch_bytes(const void *storage, const uint64_t *ranks, int t
                                                            2 * PD_ALTO_BLOCK * sizeof(double));
 }
 
-void pd_alto_scratch_destroy(polyad_context *context, void *scratch) {
-  struct pd_alto_scratch *s = scratch;
-  if (s == NULL) return;
-  pd_rowsum_scratch_destroy(context, s->sums);
-  pd_free(context, s->kernel);
-  pd_free(context, s->column_of);
-  pd_free(context, s->keep);
-  pd_free(context, s->ones);
-  pd_free(context, s->tiles);
-  pd_free(context, s->sums_rows);
-  pd_free(context, s->share);
-  pd_free(context, s->parts);
-  pd_free(context, s->gains);
-  pd_free(context, s->products);
-  pd_free(context, s);
-}
-
 /* Kernels of the column blocks, and which column each number of a row of sums belongs to. */
-static polyad_status alto_scratch_set_columns(polyad_context *context, polyad_type type,
-                                              struct pd_alto_scratch *s) {
+static polyad_status alto_scratch_set_columns(polyad_type type, struct pd_alto_scratch *s) {
   const struct pd_column_blocks *blocks = &s->sums->blocks;
-  PD_TRY(PD_NEW(context, (uint64_t)blocks->count, &s->kernel));
-  PD_TRY(PD_NEW(context, s->padded + PD_LANES_MAX, &s->column_of));
+  PD_TRY(PD_SCRATCH(&s->base, (uint64_t)blocks->count, &s->kernel));
+  PD_TRY(PD_SCRATCH(&s->base, s->padded + PD_LANES_MAX, &s->column_of));
   uint64_t done = 0;
   for (int k = 0; k < blocks->count; ++k) {
     const struct pd_column_block *b = &blocks->block[k];
@@ -119,12 +101,12 @@ static polyad_status alto_scratch_set_columns(polyad_context *context, polyad_ty
       }
   }
   const struct pd_column_block *last = &blocks->block[blocks->count - 1];
-  PD_TRY(PD_NEW(context, PD_LANES_MAX, (double **)&s->keep));
+  PD_TRY(PD_SCRATCH(&s->base, PD_LANES_MAX, (double **)&s->keep));
   for (int w = 0; w < last->lanes; ++w) {
     uint64_t column = s->column_of[s->sums_columns - (uint64_t)(last->lanes - w)];
     pd_store(type, s->keep, (uint64_t)w, column == PD_ALTO_NO_COLUMN ? 0 : 1);
   }
-  PD_TRY(PD_NEW(context, PD_ALTO_BLOCK, (double **)&s->ones));
+  PD_TRY(PD_SCRATCH(&s->base, PD_ALTO_BLOCK, (double **)&s->ones));
   for (uint64_t p = 0; p < PD_ALTO_BLOCK; ++p)
     pd_store(type, s->ones, p, 1);
   return POLYAD_OK;
@@ -133,9 +115,9 @@ static polyad_status alto_scratch_set_columns(polyad_context *context, polyad_ty
 static polyad_status set_sharing(polyad_context *context, const struct pd_alto *alto,
                                  struct pd_alto_scratch *s) {
   uint64_t t = (uint64_t)s->threads, most = 0, count;
-  PD_TRY(PD_NEW(context, pd_mul_saturated(t, (uint64_t)alto->order), &s->share));
-  PD_TRY(PD_NEW(context, pd_mul_saturated(t, t), &s->parts));
-  PD_TRY(PD_NEW(context, t * PD_ALTO_LINE, &s->gains));
+  PD_TRY(PD_SCRATCH(&s->base, pd_mul_saturated(t, (uint64_t)alto->order), &s->share));
+  PD_TRY(PD_SCRATCH(&s->base, pd_mul_saturated(t, t), &s->parts));
+  PD_TRY(PD_SCRATCH(&s->base, t * PD_ALTO_LINE, &s->gains));
   for (int n = 0; n < alto->order; ++n) {
     uint64_t rows =
         share_mode(alto, s->rank, s->threads, n, s->share + (uint64_t)n * t, &s->sharing[n]);
@@ -144,33 +126,23 @@ static polyad_status set_sharing(polyad_context *context, const struct pd_alto *
   if (!pd_mul(most, s->padded, &count))
     return pd_fail(context, POLYAD_OVERFLOW, "temporaries of %llu rows are too large",
                    (unsigned long long)most);
-  PD_TRY(PD_NEW(context, count, &s->sums_rows));
-  return PD_NEW(context, pd_mul_saturated(pd_mul_saturated(t, PD_ALTO_BLOCK), s->padded),
-                &s->tiles);
+  PD_TRY(PD_SCRATCH(&s->base, count, &s->sums_rows));
+  return PD_SCRATCH(&s->base, pd_mul_saturated(pd_mul_saturated(t, PD_ALTO_BLOCK), s->padded),
+                    &s->tiles);
 }
 
-polyad_status pd_alto_scratch_create(polyad_context *context, const struct pd_device *device,
-                                     const void *storage, const uint64_t *ranks, void **scratch) {
+polyad_status pd_alto_scratch_fill(polyad_context *context, const void *storage,
+                                   const uint64_t *ranks, void *scratch) {
   const uint64_t rank = ranks[0];
-  (void)device;
   const struct pd_alto *alto = storage;
-  polyad_status status = POLYAD_OK;
-  struct pd_alto_scratch *s = NULL;
-  *scratch = NULL;
-  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &s));
+  struct pd_alto_scratch *s = scratch;
   s->threads = pd_kernel_threads(context, alto->nnz, rank);
   s->rank = rank;
   s->padded = pd_rowsum_padded(rank);
   s->isa = alto_scratch_current_isa();
   s->products_mode = -1;
-  PD_TRY_CLEANUP(pd_rowsum_scratch_create(context, alto->type, rank, 1, 1, &s->sums));
-  PD_TRY_CLEANUP(
-      pd_rowsum_scratch_add_tables(context, alto_scratch_table_bytes(alto, rank), s->sums));
-  PD_TRY_CLEANUP(alto_scratch_set_columns(context, alto->type, s));
-  PD_TRY_CLEANUP(set_sharing(context, alto, s));
-  *scratch = s;
-  s = NULL;
-cleanup:
-  pd_alto_scratch_destroy(context, s);
-  return status;
+  PD_TRY(pd_rowsum_scratch_create(&s->base, alto->type, rank, 1, 1, &s->sums));
+  PD_TRY(pd_rowsum_scratch_add_tables(s->sums, alto_scratch_table_bytes(alto, rank)));
+  PD_TRY(alto_scratch_set_columns(alto->type, s));
+  return set_sharing(context, alto, s);
 }

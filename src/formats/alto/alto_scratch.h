@@ -7,6 +7,7 @@
 #include "formats/format.h"
 
 struct pd_alto_scratch {
+  struct pd_scratch base;
   int threads;
   uint64_t rank, padded;
   const struct pd_alto_isa *isa;
@@ -29,8 +30,7 @@ struct pd_alto_scratch {
 struct pd_rowsum pd_alto_other_modes(const struct pd_alto *alto, int mode);
 
 uint64_t pd_alto_scratch_bytes(const void *storage, const uint64_t *ranks, int threads);
-polyad_status pd_alto_scratch_create(polyad_context *context, const struct pd_device *device,
-                                     const void *storage, const uint64_t *ranks, void **scratch);
-void pd_alto_scratch_destroy(polyad_context *context, void *scratch);
+polyad_status pd_alto_scratch_fill(polyad_context *context, const void *storage,
+                                   const uint64_t *ranks, void *scratch);
 
 #endif

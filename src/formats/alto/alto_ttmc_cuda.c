@@ -18,12 +18,12 @@ static uint64_t alto_ttmc_cuda_bytes(const void *storage, const uint64_t *ranks,
 /* The indices of a mode: variants coo have them. */
 static polyad_status decode_plane(polyad_context *context, const struct pd_alto *alto, int mode,
                                   struct pd_ttmc_gpu_work *work, const void **plane) {
-  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
+  struct pd_cuda_state *state = pd_cuda_state_of(work->base.device);
   struct pd_gpu_alto a;
   void *made;
   *plane = alto->index[mode];
   if (alto->decoded || alto->nnz == 0) return POLYAD_OK;
-  PD_TRY(pd_ttmc_gpu_own(context, work, alto->nnz, sizeof(uint32_t), &made));
+  PD_TRY(PD_CUDA_SCRATCH(context, &work->base, alto->nnz, sizeof(uint32_t), &made));
   *plane = made;
   pd_alto_set_nonzeros(alto, mode, NULL, &a);
   return PD_CUDA(context, state, pd_alto_indices(&a, made, pd_cuda_stream(state)));
@@ -43,8 +43,8 @@ static void alto_ttmc_cuda_fill_list(const struct pd_alto *alto, int mode, const
   }
 }
 
-static polyad_status alto_ttmc_cuda_fill(polyad_context *context, const void *storage,
-                                         struct pd_ttmc_gpu_work *work) {
+static polyad_status alto_ttmc_cuda_lists(polyad_context *context, const void *storage,
+                                          struct pd_ttmc_gpu_work *work) {
   const struct pd_alto *alto = storage;
   const void *plane[POLYAD_MAX_ORDER] = {NULL};
   for (int n = 0; n < alto->order; ++n)

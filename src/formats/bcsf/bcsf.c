@@ -31,15 +31,13 @@ static void bcsf_decode(const void *storage, int mode, uint64_t first, int count
 static const struct pd_nz_ops ops = {.rows_together = true, .decode = bcsf_decode};
 
 static polyad_status bcsf_build(polyad_context *context, polyad_tensor *tensor, bool take,
-                                const struct pd_request *request, void **out) {
+                                const struct pd_request *request, void *storage) {
   (void)take;
   polyad_status status = POLYAD_OK;
-  struct pd_bcsf *bcsf = NULL;
+  struct pd_bcsf *bcsf = storage;
   struct pd_traits traits;
   uint32_t *permutation = NULL;
-  *out = NULL;
   PD_TRY_CLEANUP(pd_traits_of_request(context, tensor, request, &traits));
-  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &bcsf));
   pd_nz_init(&bcsf->head, &ops, tensor);
   PD_TRY_CLEANUP(PD_NEW(context, tensor->nnz, &permutation));
   for (int n = 0; n < tensor->order; ++n) {
@@ -49,11 +47,8 @@ static polyad_status bcsf_build(polyad_context *context, polyad_tensor *tensor, 
     PD_TRY_CLEANUP(pd_fibers_build(context, tensor, levels, (uint32_t)tensor->nnz, permutation,
                                    PD_BCSF_FIBER_MOST, &bcsf->tree[n]));
   }
-  *out = bcsf;
-  bcsf = NULL;
 cleanup:
   pd_free(context, permutation);
-  pd_storage_free(context, &pd_bcsf_format, bcsf);
   return status;
 }
 

@@ -120,18 +120,16 @@ static bool blco_streams(polyad_context *context, const polyad_tensor *tensor,
 }
 
 static polyad_status blco_begin(polyad_context *context, const polyad_tensor *tensor,
-                                const struct pd_request *request, void **out) {
-  struct pd_blco *blco;
+                                const struct pd_request *request, void *storage) {
+  (void)context;
+  struct pd_blco *blco = storage;
   struct pd_nz_curve curve;
-  *out = NULL;
-  PD_TRY(PD_NEW_ZERO(context, 1, &blco));
   pd_nz_init(&blco->head, &ops, tensor);
   blco->ordered_for = pd_parameter(request, ORDER_FOR_MODE, 0) - 1;
   pd_nz_curve_init(&curve, tensor->order, tensor->dims, 0);
   divide_bits(&curve, tensor->order, blco->bits, blco->shift);
   for (int n = 0; n < tensor->order; ++n)
     blco->levels[n] = n;
-  *out = blco;
   return POLYAD_OK;
 }
 
@@ -155,16 +153,11 @@ cleanup:
 }
 
 static polyad_status blco_build(polyad_context *context, polyad_tensor *tensor, bool take,
-                                const struct pd_request *request, void **out) {
+                                const struct pd_request *request, void *storage) {
   (void)take;
-  PD_TRY(blco_begin(context, tensor, request, out));
-  struct pd_blco *blco = *out;
+  struct pd_blco *blco = storage;
   blco->stream = blco_streams(context, tensor, request);
-  polyad_status status = blco_fill(context, tensor, blco);
-  if (status == POLYAD_OK) return POLYAD_OK;
-  pd_storage_free(context, &pd_blco_format, blco);
-  *out = NULL;
-  return status;
+  return blco_fill(context, tensor, blco);
 }
 
 /* What is streamed stays on the host, which builds it. */

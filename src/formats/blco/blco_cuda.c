@@ -16,7 +16,7 @@ struct buffer {
 };
 
 struct scratch {
-  const struct pd_device *device;
+  struct pd_scratch base;
   void *copies;
   uint64_t batch; /* tiles; 0: not streamed */
   cudaStream_t stream;
@@ -44,25 +44,20 @@ static uint64_t blco_cuda_workspace_bytes(const void *storage, const uint64_t *r
   return bytes;
 }
 
-static void blco_cuda_workspace_destroy(polyad_context *context, void *pointer) {
+static void blco_cuda_clear(polyad_context *context, void *pointer) {
   struct scratch *scratch = pointer;
-  if (scratch == NULL) return;
+  (void)context;
   for (int k = 0; k < BUFFERS; ++k) {
-    struct buffer *buffer = &scratch->buffer[k];
-    pd_cuda_release(context, scratch->device, buffer->key);
-    pd_cuda_release(context, scratch->device, buffer->values);
-    if (buffer->ready != NULL) (void)cudaEventDestroy(buffer->ready);
-    if (buffer->done != NULL) (void)cudaEventDestroy(buffer->done);
+    if (scratch->buffer[k].ready != NULL) (void)cudaEventDestroy(scratch->buffer[k].ready);
+    if (scratch->buffer[k].done != NULL) (void)cudaEventDestroy(scratch->buffer[k].done);
   }
   if (scratch->begin != NULL) (void)cudaEventDestroy(scratch->begin);
   if (scratch->stream != NULL) (void)cudaStreamDestroy(scratch->stream);
-  pd_cuda_release(context, scratch->device, scratch->copies);
-  pd_cuda_services->free(context, scratch);
 }
 
 static polyad_status blco_cuda_open_stream(polyad_context *context, const struct pd_blco *blco,
                                            struct scratch *scratch) {
-  struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
+  struct pd_cuda_state *state = pd_cuda_state_of(scratch->base.device);
   size_t size = pd_type_bytes(blco->head.type);
   scratch->batch = batch_tiles(blco);
   PD_TRY(
@@ -71,10 +66,10 @@ static polyad_status blco_cuda_open_stream(polyad_context *context, const struct
       PD_CUDA(context, state, cudaEventCreateWithFlags(&scratch->begin, cudaEventDisableTiming)));
   for (int k = 0; k < BUFFERS; ++k) {
     struct buffer *buffer = &scratch->buffer[k];
-    PD_TRY(pd_cuda_allocate(context, scratch->device, scratch->batch * PD_BLCO_TILE,
-                            sizeof *buffer->key, (void **)&buffer->key));
-    PD_TRY(pd_cuda_allocate(context, scratch->device, scratch->batch * PD_BLCO_TILE, size,
-                            &buffer->values));
+    PD_TRY(PD_CUDA_SCRATCH(context, &scratch->base, scratch->batch * PD_BLCO_TILE,
+                           sizeof *buffer->key, &buffer->key));
+    PD_TRY(PD_CUDA_SCRATCH(context, &scratch->base, scratch->batch * PD_BLCO_TILE, size,
+                           &buffer->values));
     PD_TRY(
         PD_CUDA(context, state, cudaEventCreateWithFlags(&buffer->ready, cudaEventDisableTiming)));
     PD_TRY(
@@ -83,27 +78,17 @@ static polyad_status blco_cuda_open_stream(polyad_context *context, const struct
   return POLYAD_OK;
 }
 
-static polyad_status blco_cuda_workspace_create(polyad_context *context,
-                                                const struct pd_device *device, const void *storage,
-                                                const uint64_t *ranks, void **out) {
-  const uint64_t rank = ranks[0];
+static polyad_status blco_cuda_fill(polyad_context *context, const void *storage,
+                                    const uint64_t *ranks, void *pointer) {
   const struct pd_blco *blco = storage;
-  struct scratch *scratch;
-  *out = NULL;
-  if (rank > INT32_MAX / 16)
+  struct scratch *scratch = pointer;
+  if (ranks[0] > INT32_MAX / 16)
     return pd_cuda_services->fail(context, POLYAD_OVERFLOW, "rank %llu is too large",
-                                  (unsigned long long)rank);
-  PD_TRY(pd_cuda_enter(context, pd_cuda_state_of(device)));
-  PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *scratch, (void **)&scratch));
-  *scratch = (struct scratch){.device = device};
-  polyad_status status = pd_cuda_allocate(context, device, pd_nz_copies_numbers(&blco->head, rank),
-                                          pd_type_bytes(blco->head.type), &scratch->copies);
-  if (status == POLYAD_OK && blco->stream) status = blco_cuda_open_stream(context, blco, scratch);
-  if (status == POLYAD_OK)
-    *out = scratch;
-  else
-    blco_cuda_workspace_destroy(context, scratch);
-  return status;
+                                  (unsigned long long)ranks[0]);
+  PD_TRY(pd_cuda_enter(context, pd_cuda_state_of(scratch->base.device)));
+  PD_TRY(PD_CUDA_SCRATCH(context, &scratch->base, pd_nz_copies_numbers(&blco->head, ranks[0]),
+                         pd_type_bytes(blco->head.type), &scratch->copies));
+  return blco->stream ? blco_cuda_open_stream(context, blco, scratch) : POLYAD_OK;
 }
 
 /* One call. */
@@ -190,7 +175,7 @@ static polyad_status blco_cuda_run(polyad_context *context, const void *storage,
                                    const struct pd_call *call) {
   struct pd_matrix *out = call->out;
   struct scratch *scratch = workspace;
-  struct job job = {.state = pd_cuda_state_of(scratch->device),
+  struct job job = {.state = pd_cuda_state_of(scratch->base.device),
                     .blco = storage,
                     .scratch = scratch,
                     .type = out->type};
@@ -215,8 +200,9 @@ static uint64_t blco_cuda_position(const void *workspace) {
 static const struct pd_walk blco_cuda_tiles = {
     .ops = PD_OPS_MTTKRP,
     .workspace_bytes = blco_cuda_workspace_bytes,
-    .workspace_create = blco_cuda_workspace_create,
-    .workspace_destroy = blco_cuda_workspace_destroy,
+    .scratch_bytes = sizeof(struct scratch),
+    .fill = blco_cuda_fill,
+    .clear = blco_cuda_clear,
     .run = blco_cuda_run,
 };
 

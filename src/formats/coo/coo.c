@@ -141,10 +141,9 @@ static polyad_status coo_build_lists(polyad_context *context, const polyad_tenso
 }
 
 static polyad_status coo_begin(polyad_context *context, const polyad_tensor *tensor,
-                               const struct pd_request *request, void **storage) {
-  struct pd_coo *coo;
-  *storage = NULL;
-  PD_TRY(PD_NEW_ZERO(context, 1, &coo));
+                               const struct pd_request *request, void *storage) {
+  (void)context;
+  struct pd_coo *coo = storage;
   pd_nz_init(&coo->head, NULL, tensor);
   coo->order = tensor->order;
   coo->nnz = tensor->nnz;
@@ -152,24 +151,17 @@ static polyad_status coo_begin(polyad_context *context, const polyad_tensor *ten
   memcpy(coo->dims, tensor->dims, sizeof coo->dims);
   coo->atomic = strcmp(request->variant, "paper") == 0;
   coo->flats = flats_of(coo->order, request);
-  *storage = coo;
   return POLYAD_OK;
 }
 
 static polyad_status coo_build(polyad_context *context, polyad_tensor *tensor, bool take,
-                               const struct pd_request *request, void **storage) {
+                               const struct pd_request *request, void *storage) {
   (void)take; /* every list is made from the tensor's arrays */
+  struct pd_coo *coo = storage;
   struct pd_traits traits;
-  *storage = NULL;
   PD_TRY(pd_traits_of_request(context, tensor, request, &traits));
-  PD_TRY(coo_begin(context, tensor, request, storage));
-  struct pd_coo *coo = *storage;
-  polyad_status status = coo->flats > 0 ? pd_coo_flat_build(context, tensor, &traits, request, coo)
-                                        : coo_build_lists(context, tensor, &traits, request, coo);
-  if (status == POLYAD_OK) return POLYAD_OK;
-  pd_storage_free(context, &pd_coo_format, coo);
-  *storage = NULL;
-  return status;
+  return coo->flats > 0 ? pd_coo_flat_build(context, tensor, &traits, request, coo)
+                        : coo_build_lists(context, tensor, &traits, request, coo);
 }
 
 static polyad_status coo_check(polyad_context *context, const void *storage) {

@@ -3,6 +3,11 @@
 #include "formats/coo/coo_layout.h"
 #include "formats/tables.h"
 
+struct scratch {
+  struct pd_scratch base;
+  struct pd_rowsum_scratch *sums;
+};
+
 static uint64_t coo_cpu_block_rows(const struct pd_coo *coo) {
   uint64_t most = 1;
   for (int n = 0; n < coo->order; ++n) {
@@ -27,32 +32,18 @@ static uint64_t coo_cpu_workspace_bytes(const void *storage, const uint64_t *ran
                           coo_cpu_table_bytes(storage, rank));
 }
 
-static polyad_status coo_cpu_workspace_create(polyad_context *context,
-                                              const struct pd_device *device, const void *storage,
-                                              const uint64_t *ranks, void **scratch) {
-  const uint64_t rank = ranks[0];
-  (void)device;
+static polyad_status coo_cpu_fill(polyad_context *context, const void *storage,
+                                  const uint64_t *ranks, void *pointer) {
   const struct pd_coo *coo = storage;
-  struct pd_rowsum_scratch *sums;
-  PD_TRY(pd_rowsum_scratch_create(context, coo->type, rank, coo_cpu_block_rows(coo),
-                                  pd_kernel_threads(context, coo->nnz, rank), &sums));
-  polyad_status status =
-      pd_rowsum_scratch_add_tables(context, coo_cpu_table_bytes(coo, rank), sums);
-  if (status != POLYAD_OK) {
-    pd_rowsum_scratch_destroy(context, sums);
-    return status;
-  }
-  *scratch = sums;
-  return POLYAD_OK;
-}
-
-static void coo_cpu_workspace_destroy(polyad_context *context, void *scratch) {
-  pd_rowsum_scratch_destroy(context, scratch);
+  struct scratch *scratch = pointer;
+  PD_TRY(pd_rowsum_scratch_create(&scratch->base, coo->type, ranks[0], coo_cpu_block_rows(coo),
+                                  pd_kernel_threads(context, coo->nnz, ranks[0]), &scratch->sums));
+  return pd_rowsum_scratch_add_tables(scratch->sums, coo_cpu_table_bytes(coo, ranks[0]));
 }
 
 /* Stores the rows of Pi. With one mode Pi is one everywhere. */
-static polyad_status coo_cpu_pi(polyad_context *context, const struct pd_coo *coo, void *scratch,
-                                const struct pd_call *call) {
+static polyad_status coo_cpu_pi(polyad_context *context, const struct pd_coo *coo,
+                                struct pd_rowsum_scratch *scratch, const struct pd_call *call) {
   struct pd_rowsum_job job = pd_rowsum_job_of(&coo->list[call->mode], coo->type, call);
   struct pd_versions *versions;
   void *room = NULL;
@@ -66,7 +57,8 @@ static polyad_status coo_cpu_pi(polyad_context *context, const struct pd_coo *co
 
 /* The stored rows of Pi, made anew where they are of other factors; NULL: to be made on the fly. */
 static polyad_status coo_cpu_find_pi(polyad_context *context, const struct pd_coo *coo,
-                                     void *scratch, const struct pd_call *call, const void **rows) {
+                                     struct pd_rowsum_scratch *scratch, const struct pd_call *call,
+                                     const void **rows) {
   uint64_t others = pd_modes_but(coo->order, call->mode);
   struct pd_versions *versions;
   *rows = pd_rowsum_stored_pi(scratch, call->mode, &versions);
@@ -79,8 +71,9 @@ static polyad_status coo_cpu_find_pi(polyad_context *context, const struct pd_co
   return POLYAD_OK;
 }
 
-static polyad_status coo_cpu_run(polyad_context *context, const void *storage, void *scratch,
+static polyad_status coo_cpu_run(polyad_context *context, const void *storage, void *workspace,
                                  const struct pd_call *call) {
+  struct pd_rowsum_scratch *scratch = ((const struct scratch *)workspace)->sums;
   const struct pd_coo *coo = storage;
   if (call->op.into == PD_INTO_NONZEROS) return coo_cpu_pi(context, coo, scratch, call);
   struct pd_rowsum_job job = pd_rowsum_job_of(&coo->list[call->mode], coo->type, call);
@@ -96,8 +89,8 @@ static polyad_status coo_cpu_run(polyad_context *context, const void *storage, v
 static const struct pd_walk coo_cpu_rows = {
     .ops = PD_OPS_MTTKRP | PD_OPS_PI | PD_OPS_GRADIENT | PD_OPS_GAIN,
     .workspace_bytes = coo_cpu_workspace_bytes,
-    .workspace_create = coo_cpu_workspace_create,
-    .workspace_destroy = coo_cpu_workspace_destroy,
+    .scratch_bytes = sizeof(struct scratch),
+    .fill = coo_cpu_fill,
     .run = coo_cpu_run,
 };
 

@@ -23,8 +23,8 @@ static void coo_ttmc_cuda_fill_list(const struct pd_coo *coo, int mode, struct p
   }
 }
 
-static polyad_status coo_ttmc_cuda_fill(polyad_context *context, const void *storage,
-                                        struct pd_ttmc_gpu_work *work) {
+static polyad_status coo_ttmc_cuda_lists(polyad_context *context, const void *storage,
+                                         struct pd_ttmc_gpu_work *work) {
   (void)context;
   const struct pd_coo *coo = storage;
   for (int mode = 0; mode < coo->order; ++mode)

@@ -86,32 +86,25 @@ static void assign_modes(struct pd_csf *csf, const struct pd_csf_shape *shape) {
 }
 
 static polyad_status csf_build(polyad_context *context, polyad_tensor *tensor, bool take,
-                               const struct pd_request *request, void **storage) {
+                               const struct pd_request *request, void *storage) {
   (void)take; /* every tree is made from the tensor's arrays */
-  polyad_status status = POLYAD_OK;
-  struct pd_csf *csf = NULL;
+  struct pd_csf *csf = storage;
   struct pd_csf_shape shape;
   struct pd_traits traits;
   struct pd_room room = {0};
-  *storage = NULL;
-  PD_TRY_CLEANUP(pd_traits_of_request(context, tensor, request, &traits));
-  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &csf));
+  PD_TRY(pd_traits_of_request(context, tensor, request, &traits));
   csf->order = tensor->order;
   csf->nnz = tensor->nnz;
   csf->type = tensor->type;
   memcpy(csf->dims, tensor->dims, sizeof csf->dims);
   pd_csf_choose(&traits, request, &shape);
   assign_modes(csf, &shape);
-  PD_TRY_CLEANUP(pd_csf_room_create(context, tensor, &room));
   csf->trees = shape.trees;
-  for (int t = 0; t < csf->trees; ++t)
-    PD_TRY_CLEANUP(pd_csf_tree_build(context, tensor, request->force_index64, shape.mode[t], &room,
-                                     &csf->tree[t]));
-  *storage = csf;
-  csf = NULL;
-cleanup:
+  polyad_status status = pd_csf_room_create(context, tensor, &room);
+  for (int t = 0; t < csf->trees && status == POLYAD_OK; ++t)
+    status = pd_csf_tree_build(context, tensor, request->force_index64, shape.mode[t], &room,
+                               &csf->tree[t]);
   pd_room_destroy(context, &room);
-  pd_storage_free(context, &pd_csf_format, csf);
   return status;
 }
 

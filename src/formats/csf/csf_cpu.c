@@ -8,6 +8,7 @@
 #include <string.h>
 
 struct scratch {
+  struct pd_scratch base;
   int threads;
   struct pd_rowsum_scratch *sums;
   pd_csf_walk_function *walk;
@@ -42,46 +43,24 @@ static uint64_t csf_cpu_workspace_bytes(const void *storage, const uint64_t *ran
                           pd_rowsum_scratch_bytes(rank, 1, threads));
 }
 
-static void csf_cpu_workspace_destroy(polyad_context *context, void *scratch) {
-  struct scratch *s = scratch;
-  if (s == NULL) return;
-  pd_rowsum_scratch_destroy(context, s->sums);
-  pd_free(context, s->vectors);
-  pd_free(context, s->rows);
-  pd_free(context, s->part);
-  pd_free(context, s);
-}
-
-static polyad_status csf_cpu_workspace_create(polyad_context *context,
-                                              const struct pd_device *device, const void *storage,
-                                              const uint64_t *ranks, void **scratch) {
+static polyad_status csf_cpu_fill(polyad_context *context, const void *storage,
+                                  const uint64_t *ranks, void *scratch) {
   const uint64_t rank = ranks[0];
-  (void)device;
   const struct pd_csf *csf = storage;
-  polyad_status status = POLYAD_OK;
-  struct scratch *s = NULL;
-  uint64_t each = 0, all = 0;
-  *scratch = NULL;
-  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &s));
+  struct scratch *s = scratch;
+  uint64_t each, all;
   s->threads = pd_kernel_threads(context, csf->nnz, rank);
   s->walk = csf_cpu_current_walk();
   s->padded = pd_rowsum_padded(rank);
   s->rows_each = private_rows(csf);
-  PD_TRY_CLEANUP(pd_rowsum_scratch_create(context, csf->type, rank, 1, s->threads, &s->sums));
-  PD_TRY_CLEANUP(PD_NEW_ZERO(context, (uint64_t)s->threads, &s->part));
-  PD_TRY_CLEANUP(
-      PD_NEW(context,
-             pd_mul_saturated(pd_mul_saturated((uint64_t)s->threads, vectors_each(csf)), s->padded),
-             &s->vectors));
+  uint64_t lines = pd_mul_saturated((uint64_t)s->threads, vectors_each(csf));
+  PD_TRY(pd_rowsum_scratch_create(&s->base, csf->type, rank, 1, s->threads, &s->sums));
+  PD_TRY(PD_SCRATCH_ZERO(&s->base, (uint64_t)s->threads, &s->part));
+  PD_TRY(PD_SCRATCH(&s->base, pd_mul_saturated(lines, s->padded), &s->vectors));
   if (!pd_mul(s->rows_each, s->padded, &each) || !pd_mul(each, (uint64_t)s->threads, &all))
-    PD_TRY_CLEANUP(pd_fail(context, POLYAD_OVERFLOW, "private copies of %llu rows are too large",
-                           (unsigned long long)s->rows_each));
-  if (all > 0) PD_TRY_CLEANUP(PD_NEW(context, all, &s->rows));
-  *scratch = s;
-  s = NULL;
-cleanup:
-  csf_cpu_workspace_destroy(context, s);
-  return status;
+    return pd_fail(context, POLYAD_OVERFLOW, "private copies of %llu rows are too large",
+                   (unsigned long long)s->rows_each);
+  return all > 0 ? PD_SCRATCH(&s->base, all, &s->rows) : POLYAD_OK;
 }
 
 static void set_job(const struct pd_csf *csf, const struct scratch *s, const struct pd_call *call,
@@ -214,8 +193,8 @@ static polyad_status csf_cpu_run(polyad_context *context, const void *storage, v
 static const struct pd_walk csf_cpu_tree = {
     .ops = PD_OPS_MTTKRP | PD_OPS_GRADIENT | PD_OPS_GAIN,
     .workspace_bytes = csf_cpu_workspace_bytes,
-    .workspace_create = csf_cpu_workspace_create,
-    .workspace_destroy = csf_cpu_workspace_destroy,
+    .scratch_bytes = sizeof(struct scratch),
+    .fill = csf_cpu_fill,
     .run = csf_cpu_run,
 };
 

@@ -102,22 +102,17 @@ static polyad_status fcoo_build_mode(polyad_context *context, const polyad_tenso
 }
 
 static polyad_status fcoo_build(polyad_context *context, polyad_tensor *tensor, bool take,
-                                const struct pd_request *request, void **out) {
+                                const struct pd_request *request, void *storage) {
   (void)take, (void)request;
   polyad_status status = POLYAD_OK;
-  struct pd_fcoo *fcoo = NULL;
+  struct pd_fcoo *fcoo = storage;
   uint32_t *permutation = NULL;
-  *out = NULL;
-  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &fcoo));
   pd_nz_init(&fcoo->head, &ops, tensor);
   PD_TRY_CLEANUP(PD_NEW(context, tensor->nnz, &permutation));
   for (int n = 0; n < tensor->order; ++n)
     PD_TRY_CLEANUP(fcoo_build_mode(context, tensor, n, permutation, &fcoo->mode[n]));
-  *out = fcoo;
-  fcoo = NULL;
 cleanup:
   pd_free(context, permutation);
-  pd_storage_free(context, &pd_fcoo_format, fcoo);
   return status;
 }
 

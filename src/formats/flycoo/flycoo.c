@@ -62,10 +62,9 @@ static void flycoo_arrays(void *pointer, struct pd_arrays *arrays) {
 }
 
 static polyad_status flycoo_begin(polyad_context *context, const polyad_tensor *tensor,
-                                  const struct pd_request *request, void **out) {
-  struct pd_flycoo *storage;
-  *out = NULL;
-  PD_TRY(PD_NEW_ZERO(context, 1, &storage));
+                                  const struct pd_request *request, void *pointer) {
+  (void)context;
+  struct pd_flycoo *storage = pointer;
   flycoo_read_variant(request->variant, storage);
   storage->order = tensor->order;
   memcpy(storage->dims, tensor->dims, sizeof storage->dims);
@@ -75,22 +74,15 @@ static polyad_status flycoo_begin(polyad_context *context, const polyad_tensor *
   storage->columns = pd_parameter(request, PD_BLOCK_COLUMNS, PD_BLOCK_COLUMNS_USUAL);
   storage->fullest = 1;
   pd_flycoo_pack(tensor->order, tensor->dims, tensor->nnz, tensor->type, &storage->packing);
-  *out = storage;
   return POLYAD_OK;
 }
 
 static polyad_status flycoo_build(polyad_context *context, polyad_tensor *tensor, bool take,
-                                  const struct pd_request *request, void **out) {
+                                  const struct pd_request *request, void *storage) {
   (void)take; /* every mode's order needs the tensor as it is */
   struct pd_traits traits;
-  *out = NULL;
   PD_TRY(pd_traits_of_request(context, tensor, request, &traits));
-  PD_TRY(flycoo_begin(context, tensor, request, out));
-  polyad_status status = pd_flycoo_fill(context, tensor, &traits, request, *out);
-  if (status == POLYAD_OK) return POLYAD_OK;
-  pd_storage_free(context, &pd_flycoo_format, *out);
-  *out = NULL;
-  return status;
+  return pd_flycoo_fill(context, tensor, &traits, request, storage);
 }
 
 /* The steps' memory, a place per nonzero, and a number per row of a mode. One ordered copy per mode

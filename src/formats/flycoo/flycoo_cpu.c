@@ -8,6 +8,7 @@
 #include "formats/tables.h"
 
 struct scratch {
+  struct pd_scratch base;
   void *walk;
   int threads;
   uint32_t *copy[2]; /* NULL without remapping */
@@ -51,35 +52,18 @@ static uint64_t flycoo_cpu_workspace_bytes(const void *storage, const uint64_t *
                           pd_nz_walk_cpu.workspace_bytes(&list, ranks, threads));
 }
 
-static void flycoo_cpu_workspace_destroy(polyad_context *context, void *pointer) {
-  struct scratch *scratch = pointer;
-  if (scratch == NULL) return;
-  pd_nz_walk_cpu.workspace_destroy(context, scratch->walk);
-  pd_free(context, scratch->copy[0]);
-  pd_free(context, scratch->copy[1]);
-  pd_free(context, scratch);
-}
-
-static polyad_status flycoo_cpu_workspace_create(polyad_context *context,
-                                                 const struct pd_device *device,
-                                                 const void *storage, const uint64_t *ranks,
-                                                 void **out) {
+static polyad_status flycoo_cpu_fill(polyad_context *context, const void *storage,
+                                     const uint64_t *ranks, void *pointer) {
   const struct pd_flycoo *host = storage;
   const struct list list = flycoo_cpu_list(host, NULL);
-  polyad_status status = POLYAD_OK;
-  struct scratch *scratch = NULL;
-  *out = NULL;
-  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &scratch));
+  struct scratch *scratch = pointer;
   scratch->threads = pd_kernel_threads(context, host->nnz, ranks[0]);
   scratch->current = host->elements[0];
-  PD_TRY_CLEANUP(pd_nz_walk_cpu.workspace_create(context, device, &list, ranks, &scratch->walk));
+  PD_TRY(pd_walk_open_within(&scratch->base, &pd_nz_walk_cpu, &list, ranks, &scratch->walk));
   for (int k = 0; host->remap && k < 2; ++k)
-    PD_TRY_CLEANUP(pd_alloc(context, pd_flycoo_copy_bytes(host), 1, (void **)&scratch->copy[k]));
-  *out = scratch;
-  scratch = NULL;
-cleanup:
-  flycoo_cpu_workspace_destroy(context, scratch);
-  return status;
+    PD_TRY(pd_scratch_array(&scratch->base, pd_flycoo_copy_bytes(host), 1,
+                            (void **)&scratch->copy[k]));
+  return POLYAD_OK;
 }
 
 /* Brings the elements into the order of `mode` when they are not. As on the GPU the plan still has
@@ -126,8 +110,8 @@ const uint32_t *pd_flycoo_cpu_elements(const void *pointer, int *mode) {
 static const struct pd_walk flycoo_cpu_partitions = {
     .ops = PD_OPS_MTTKRP | PD_OPS_GRADIENT | PD_OPS_GAIN,
     .workspace_bytes = flycoo_cpu_workspace_bytes,
-    .workspace_create = flycoo_cpu_workspace_create,
-    .workspace_destroy = flycoo_cpu_workspace_destroy,
+    .scratch_bytes = sizeof(struct scratch),
+    .fill = flycoo_cpu_fill,
     .run = flycoo_cpu_run,
 };
 

@@ -7,7 +7,7 @@
 #include "formats/tables.h"
 
 struct scratch {
-  const struct pd_device *device;
+  struct pd_scratch base;
   struct pd_ordered_scratch sum;
   uint32_t *copy[2];       /* NULL without remapping */
   const uint32_t *current; /* one of them, or a copy of the plan */
@@ -30,15 +30,6 @@ static uint64_t flycoo_cuda_workspace_bytes(const void *storage, const uint64_t 
   return pd_add_saturated(copies, pd_ordered_scratch_bytes(flycoo->nnz, rank, flycoo->type));
 }
 
-static void flycoo_cuda_workspace_destroy(polyad_context *context, void *pointer) {
-  struct scratch *scratch = pointer;
-  if (scratch == NULL) return;
-  pd_ordered_scratch_destroy(context, &scratch->sum);
-  pd_cuda_release(context, scratch->device, scratch->copy[0]);
-  pd_cuda_release(context, scratch->device, scratch->copy[1]);
-  pd_cuda_services->free(context, scratch);
-}
-
 /* Elements are read 16 bytes at a time, and the last read may reach behind them, where remapping
  * writes nothing: zeros there are an element of value and indices 0, that no row counts. */
 static polyad_status clear_end(polyad_context *context, const struct pd_device *device,
@@ -50,12 +41,12 @@ static polyad_status clear_end(polyad_context *context, const struct pd_device *
 static polyad_status allocate_scratch(polyad_context *context, const struct pd_flycoo *flycoo,
                                       uint64_t rank, struct scratch *scratch) {
   if (flycoo->sorted)
-    PD_TRY(pd_ordered_scratch_create(context, scratch->device, flycoo->nnz, flycoo->order - 1, rank,
-                                     flycoo->type, &scratch->sum));
+    PD_TRY(pd_ordered_scratch_fill(context, flycoo->nnz, flycoo->order - 1, rank, flycoo->type,
+                                   &scratch->sum));
   uint64_t bytes = pd_flycoo_copy_bytes(flycoo);
   for (int k = 0; k < flycoo_cuda_copies_of(flycoo); ++k) {
-    PD_TRY(pd_cuda_allocate(context, scratch->device, bytes, 1, (void **)&scratch->copy[k]));
-    PD_TRY(clear_end(context, scratch->device, scratch->copy[k], bytes));
+    PD_TRY(PD_CUDA_SCRATCH(context, &scratch->base, bytes, 1, &scratch->copy[k]));
+    PD_TRY(clear_end(context, scratch->base.device, scratch->copy[k], bytes));
   }
   return POLYAD_OK;
 }
@@ -67,28 +58,19 @@ static polyad_status flycoo_cuda_bring(polyad_context *context, const struct pd_
   scratch->current = flycoo->elements[0];
   if (flycoo->sorted) return POLYAD_OK;
   scratch->current = scratch->copy[0];
-  return scratch->device->functions->copy(context, scratch->device, scratch->copy[0],
-                                          flycoo->elements[0], pd_flycoo_copy_bytes(flycoo));
+  return scratch->base.device->functions->copy(context, scratch->base.device, scratch->copy[0],
+                                               flycoo->elements[0], pd_flycoo_copy_bytes(flycoo));
 }
 
-static polyad_status flycoo_cuda_workspace_create(polyad_context *context,
-                                                  const struct pd_device *device,
-                                                  const void *storage, const uint64_t *ranks,
-                                                  void **out) {
-  const uint64_t rank = ranks[0];
+static polyad_status flycoo_cuda_fill(polyad_context *context, const void *storage,
+                                      const uint64_t *ranks, void *pointer) {
   const struct pd_flycoo *flycoo = storage;
-  struct scratch *scratch;
-  *out = NULL;
-  PD_TRY(pd_ordered_rank_check(context, rank));
-  PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *scratch, (void **)&scratch));
-  *scratch = (struct scratch){.device = device, .sum.device = device, .mode = -1};
-  polyad_status status = allocate_scratch(context, flycoo, rank, scratch);
-  if (status == POLYAD_OK && flycoo->remap) status = flycoo_cuda_bring(context, flycoo, scratch);
-  if (status == POLYAD_OK)
-    *out = scratch;
-  else
-    flycoo_cuda_workspace_destroy(context, scratch);
-  return status;
+  struct scratch *scratch = pointer;
+  PD_TRY(pd_ordered_rank_check(context, ranks[0]));
+  scratch->sum.base = pd_scratch_part(&scratch->base);
+  scratch->mode = -1;
+  PD_TRY(allocate_scratch(context, flycoo, ranks[0], scratch));
+  return flycoo->remap ? flycoo_cuda_bring(context, flycoo, scratch) : POLYAD_OK;
 }
 
 static struct pd_gpu_bits bits_of(const struct pd_flycoo_field *field) {
@@ -113,7 +95,7 @@ static polyad_status flycoo_cuda_arrange(polyad_context *context, const struct p
   if (scratch->mode == mode) return POLYAD_OK;
   if (mode == 0 && flycoo->sorted) return flycoo_cuda_bring(context, flycoo, scratch);
   scratch->mode = mode;
-  struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
+  struct pd_cuda_state *state = pd_cuda_state_of(scratch->base.device);
   uint32_t *to = flycoo_cuda_other_copy(scratch);
   pd_cuda_services->log(context, POLYAD_LOG_DEBUG,
                         "flycoo: remapping into the order of mode %d, out of turn",
@@ -146,7 +128,7 @@ static polyad_status flycoo_cuda_run_sorted(polyad_context *context, const struc
                                             const struct pd_call *call) {
   const int mode = call->mode;
   struct pd_matrix *out = call->out;
-  struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
+  struct pd_cuda_state *state = pd_cuda_state_of(scratch->base.device);
   const struct pd_ordered *order = &flycoo->mode[mode].order;
   struct pd_gpu_sum sum = pd_ordered_sum(flycoo->nnz, order, &scratch->sum, call);
   PD_TRY(pd_ordered_zero_unused(context, order, out));
@@ -197,7 +179,7 @@ static polyad_status flycoo_cuda_run(polyad_context *context, const void *storag
   const struct pd_flycoo *flycoo = storage;
   struct scratch *scratch = workspace;
   int next = (mode + 1) % flycoo->order;
-  PD_TRY(pd_cuda_enter(context, pd_cuda_state_of(scratch->device)));
+  PD_TRY(pd_cuda_enter(context, pd_cuda_state_of(scratch->base.device)));
   polyad_status status = flycoo_cuda_arrange(context, flycoo, scratch, mode);
   if (status != POLYAD_OK) return forget(scratch, status);
   /* The plan's copy is in mode 0's order already. With a single mode there is nothing to remap
@@ -247,8 +229,8 @@ static uint64_t flycoo_cuda_device_bytes(const struct pd_traits *traits,
 static const struct pd_walk flycoo_cuda_elements = {
     .ops = PD_OPS_MTTKRP,
     .workspace_bytes = flycoo_cuda_workspace_bytes,
-    .workspace_create = flycoo_cuda_workspace_create,
-    .workspace_destroy = flycoo_cuda_workspace_destroy,
+    .scratch_bytes = sizeof(struct scratch),
+    .fill = flycoo_cuda_fill,
     .run = flycoo_cuda_run,
 };
 

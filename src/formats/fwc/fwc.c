@@ -83,15 +83,13 @@ cleanup:
 }
 
 static polyad_status fwc_build(polyad_context *context, polyad_tensor *tensor, bool take,
-                               const struct pd_request *request, void **out) {
+                               const struct pd_request *request, void *storage) {
   (void)take;
   polyad_status status = POLYAD_OK;
-  struct pd_fwc *fwc = NULL;
+  struct pd_fwc *fwc = storage;
   struct pd_traits traits;
   uint32_t *permutation = NULL;
-  *out = NULL;
   PD_TRY_CLEANUP(pd_traits_of_request(context, tensor, request, &traits));
-  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &fwc));
   pd_nz_init(&fwc->head, &ops, tensor);
   PD_TRY_CLEANUP(PD_NEW(context, tensor->nnz, &permutation));
   for (int n = 0; n < tensor->order; ++n) {
@@ -99,11 +97,8 @@ static polyad_status fwc_build(polyad_context *context, polyad_tensor *tensor, b
                      fwc->mode[n].level);
     PD_TRY_CLEANUP(fwc_build_mode(context, tensor, permutation, &fwc->mode[n]));
   }
-  *out = fwc;
-  fwc = NULL;
 cleanup:
   pd_free(context, permutation);
-  pd_storage_free(context, &pd_fwc_format, fwc);
   return status;
 }
 

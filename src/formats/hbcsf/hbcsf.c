@@ -82,25 +82,18 @@ static void hbcsf_decode(const void *storage, int mode, uint64_t first, int coun
 static const struct pd_nz_ops ops = {.rows_together = true, .decode = hbcsf_decode};
 
 static polyad_status hbcsf_build(polyad_context *context, polyad_tensor *tensor, bool take,
-                                 const struct pd_request *request, void **out) {
+                                 const struct pd_request *request, void *storage) {
   (void)take;
-  polyad_status status = POLYAD_OK;
-  struct pd_hbcsf *hbcsf = NULL;
+  struct pd_hbcsf *hbcsf = storage;
   struct pd_traits traits;
-  *out = NULL;
-  PD_TRY_CLEANUP(pd_traits_of_request(context, tensor, request, &traits));
-  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &hbcsf));
+  PD_TRY(pd_traits_of_request(context, tensor, request, &traits));
   pd_nz_init(&hbcsf->head, &ops, tensor);
   for (int n = 0; n < tensor->order; ++n) {
     struct pd_hbcsf_mode *mode = &hbcsf->mode[n];
     pd_fibers_levels(tensor->order, tensor->dims, n, pd_fibers_leaf(&traits, n), mode->level);
-    PD_TRY_CLEANUP(pd_hbcsf_build(context, tensor, mode));
+    PD_TRY(pd_hbcsf_build(context, tensor, mode));
   }
-  *out = hbcsf;
-  hbcsf = NULL;
-cleanup:
-  pd_storage_free(context, &pd_hbcsf_format, hbcsf);
-  return status;
+  return POLYAD_OK;
 }
 
 static polyad_status check_slices(polyad_context *context, const struct pd_hbcsf_mode *mode) {

@@ -163,14 +163,12 @@ static const struct pd_nz_schedule *schedule_of(const void *storage, int mode) {
 static const struct pd_nz_ops ops = {.decode = hicoo_decode, .schedule = schedule_of};
 
 static polyad_status hicoo_build(polyad_context *context, polyad_tensor *tensor, bool take,
-                                 const struct pd_request *request, void **out) {
+                                 const struct pd_request *request, void *storage) {
   (void)take, (void)request;
   polyad_status status = POLYAD_OK;
-  struct pd_hicoo *hicoo = NULL;
+  struct pd_hicoo *hicoo = storage;
   struct pd_nz_curve curve;
   uint32_t *permutation = NULL;
-  *out = NULL;
-  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &hicoo));
   pd_nz_init(&hicoo->head, &ops, tensor);
   for (int n = 0; n < tensor->order; ++n)
     hicoo->levels[n] = n;
@@ -182,11 +180,8 @@ static polyad_status hicoo_build(polyad_context *context, polyad_tensor *tensor,
   PD_TRY_CLEANUP(build_superblocks(context, hicoo));
   PD_TRY_CLEANUP(pd_nz_pieces(context, tensor->nnz, PD_HICOO_UNIT, hicoo->start, hicoo->blocks,
                               &hicoo->unit_block));
-  *out = hicoo;
-  hicoo = NULL;
 cleanup:
   pd_free(context, permutation);
-  pd_storage_free(context, &pd_hicoo_format, hicoo);
   return status;
 }
 

@@ -111,14 +111,9 @@ static void hls_describe(const void *pointer, int first_mode, char text[PD_REASO
 }
 
 static polyad_status hls_build(polyad_context *context, polyad_tensor *tensor, bool take,
-                               const struct pd_request *request, void **storage) {
-  (void)take; /* tiles and nonzeros are gathered from all of the tensor's arrays */
-  PD_TRY(pd_hls_begin(context, tensor, request, storage));
-  polyad_status status = pd_hls_fill(context, tensor, *storage);
-  if (status == POLYAD_OK) return POLYAD_OK;
-  pd_storage_free(context, &pd_hls_format, *storage);
-  *storage = NULL;
-  return status;
+                               const struct pd_request *request, void *storage) {
+  (void)take, (void)request; /* tiles and nonzeros are gathered from all of the tensor's arrays */
+  return pd_hls_fill(context, tensor, storage);
 }
 
 static const int thresholds[] = {16, 24, 40, 56, 120, 200, PD_HLS_ALL_SPARSE, 0};

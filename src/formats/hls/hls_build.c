@@ -283,10 +283,8 @@ int pd_hls_threshold_of(const struct pd_request *request) {
 }
 
 polyad_status pd_hls_begin(polyad_context *context, const polyad_tensor *tensor,
-                           const struct pd_request *request, void **storage) {
-  struct pd_hls *hls;
-  *storage = NULL;
-  PD_TRY(PD_NEW_ZERO(context, 1, &hls));
+                           const struct pd_request *request, void *storage) {
+  struct pd_hls *hls = storage;
   hls->order = tensor->order;
   memcpy(hls->dims, tensor->dims, sizeof hls->dims);
   hls->nnz = tensor->nnz;
@@ -295,13 +293,8 @@ polyad_status pd_hls_begin(polyad_context *context, const polyad_tensor *tensor,
   hls->value = pd_hls_value_for(request->compute, request->precision);
   hls->scheme = pd_hls_scheme_of(request->variant);
   hls->threshold = pd_hls_threshold_of(request);
-  polyad_status status = pd_hls_choose_span(context, tensor, hls->threshold, hls->span);
-  if (status != POLYAD_OK) {
-    pd_free(context, hls);
-    return status;
-  }
+  PD_TRY(pd_hls_choose_span(context, tensor, hls->threshold, hls->span));
   pd_hls_set_bits(hls);
-  *storage = hls;
   return POLYAD_OK;
 }
 

@@ -12,8 +12,8 @@
 enum { GROUPS_PER_THREAD = 4 };
 
 struct scratch {
+  struct pd_scratch base;
   int threads;
-  int order;
   struct pd_hls_order orders[PD_HLS_MAX_ORDER];
   uint64_t columns; /* of the widest output */
   uint64_t buffer;  /* numbers */
@@ -74,44 +74,22 @@ static uint64_t hls_cpu_scratch_bytes(const struct pd_hls *hls, uint64_t columns
   return pd_add_saturated(bytes, sizeof(struct scratch));
 }
 
-static void hls_cpu_workspace_destroy(polyad_context *context, void *pointer) {
-  struct scratch *scratch = pointer;
-  if (scratch == NULL) return;
-  for (int n = 0; n < scratch->order; ++n)
-    pd_hls_order_clear(context, &scratch->orders[n]);
-  pd_free(context, scratch->rows);
-  pd_free(context, scratch->buffers);
-  pd_free(context, scratch);
-}
-
 static polyad_status hls_cpu_create(polyad_context *context, const struct pd_hls *hls,
-                                    uint64_t columns, uint64_t rank, void **out) {
-  polyad_status status = POLYAD_OK;
-  struct scratch *scratch = NULL;
+                                    uint64_t columns, uint64_t rank, struct scratch *scratch) {
   uint64_t rows, lines, numbers;
-  *out = NULL;
-  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &scratch));
   scratch->threads = pd_kernel_threads(context, hls->nnz, columns);
   scratch->walk = hls_cpu_current_walk();
   scratch->columns = columns;
   if (!pd_mul(columns, PD_HLS_SIDE * hls_cpu_most_blocks(hls, scratch->threads), &rows) ||
       !pd_mul(columns, 2, &scratch->buffer) || !pd_mul(rank, (uint64_t)hls->order + 1, &lines) ||
       !pd_add(scratch->buffer, lines, &scratch->buffer) ||
-      !pd_mul(scratch->buffer, (uint64_t)scratch->threads, &numbers)) {
-    status = pd_fail(context, POLYAD_OVERFLOW, "the product of the ranks is too large");
-    goto cleanup;
-  }
-  PD_TRY_CLEANUP(PD_NEW(context, rows, &scratch->rows));
-  PD_TRY_CLEANUP(PD_NEW(context, numbers, &scratch->buffers));
-  for (int n = 0; n < hls->order; ++n) {
-    PD_TRY_CLEANUP(pd_hls_order_create(context, hls, n, &scratch->orders[n]));
-    scratch->order = n + 1;
-  }
-  *out = scratch;
-  scratch = NULL;
-cleanup:
-  hls_cpu_workspace_destroy(context, scratch);
-  return status;
+      !pd_mul(scratch->buffer, (uint64_t)scratch->threads, &numbers))
+    return pd_fail(context, POLYAD_OVERFLOW, "the product of the ranks is too large");
+  PD_TRY(PD_SCRATCH(&scratch->base, rows, &scratch->rows));
+  PD_TRY(PD_SCRATCH(&scratch->base, numbers, &scratch->buffers));
+  for (int n = 0; n < hls->order; ++n)
+    PD_TRY(pd_hls_order_create(&scratch->base, hls, n, &scratch->orders[n]));
+  return POLYAD_OK;
 }
 
 static uint64_t hls_cpu_workspace_bytes(const void *storage, const uint64_t *ranks, int threads) {
@@ -119,12 +97,9 @@ static uint64_t hls_cpu_workspace_bytes(const void *storage, const uint64_t *ran
   return hls_cpu_scratch_bytes(storage, rank, rank, threads);
 }
 
-static polyad_status hls_cpu_workspace_create(polyad_context *context,
-                                              const struct pd_device *device, const void *storage,
-                                              const uint64_t *ranks, void **out) {
-  const uint64_t rank = ranks[0];
-  (void)device;
-  return hls_cpu_create(context, storage, rank, rank, out);
+static polyad_status hls_cpu_fill(polyad_context *context, const void *storage,
+                                  const uint64_t *ranks, void *scratch) {
+  return hls_cpu_create(context, storage, ranks[0], ranks[0], scratch);
 }
 
 static uint64_t hls_cpu_ttmc_workspace_bytes(const void *storage, const uint64_t *ranks,
@@ -133,13 +108,10 @@ static uint64_t hls_cpu_ttmc_workspace_bytes(const void *storage, const uint64_t
   return hls_cpu_scratch_bytes(storage, columns, rank, threads);
 }
 
-static polyad_status hls_cpu_ttmc_workspace_create(polyad_context *context,
-                                                   const struct pd_device *device,
-                                                   const void *storage, const uint64_t *ranks,
-                                                   void **out) {
-  (void)device;
+static polyad_status hls_cpu_ttmc_fill(polyad_context *context, const void *storage,
+                                       const uint64_t *ranks, void *scratch) {
   uint64_t rank, columns = widest(storage, ranks, &rank);
-  return hls_cpu_create(context, storage, columns, rank, out);
+  return hls_cpu_create(context, storage, columns, rank, scratch);
 }
 
 /* Part `part` of `parts` of the tiles and nonzeros of 16 output rows. */
@@ -254,16 +226,16 @@ static polyad_status hls_cpu_run(polyad_context *context, const void *storage, v
 static const struct pd_walk hls_cpu_tiles = {
     .ops = PD_OPS_MTTKRP | PD_OPS_GRADIENT | PD_OPS_GAIN,
     .workspace_bytes = hls_cpu_workspace_bytes,
-    .workspace_create = hls_cpu_workspace_create,
-    .workspace_destroy = hls_cpu_workspace_destroy,
+    .scratch_bytes = sizeof(struct scratch),
+    .fill = hls_cpu_fill,
     .run = hls_cpu_run,
 };
 
 static const struct pd_walk hls_cpu_ttmc = {
     .ops = PD_OPS_TTMC,
     .workspace_bytes = hls_cpu_ttmc_workspace_bytes,
-    .workspace_create = hls_cpu_ttmc_workspace_create,
-    .workspace_destroy = hls_cpu_workspace_destroy,
+    .scratch_bytes = sizeof(struct scratch),
+    .fill = hls_cpu_ttmc_fill,
     .run = hls_cpu_run,
 };
 

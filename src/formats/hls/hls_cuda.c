@@ -6,7 +6,7 @@
 #include "formats/tables.h"
 
 struct scratch {
-  const struct pd_device *device;
+  struct pd_scratch base;
   const struct pd_hls *hls;
   enum pd_hls_kernel kernel;
   bool chain;
@@ -77,25 +77,13 @@ static size_t row_number_bytes(const struct scratch *scratch) {
   return scratch->kernel == PD_HLS_KERNEL_F64 ? 8 : 4;
 }
 
-static void hls_cuda_workspace_destroy(polyad_context *context, void *pointer) {
+static void hls_cuda_clear(polyad_context *context, void *pointer) {
   struct scratch *scratch = pointer;
-  if (scratch == NULL) return;
-  const struct pd_device *device = scratch->device;
-  for (int n = 0; n < PD_HLS_MAX_ORDER; ++n) {
-    pd_hls_schedule_clear(context, device, &scratch->schedule[n]);
-    pd_cuda_release(context, device, scratch->fragment[n]);
-    pd_cuda_release(context, device, scratch->copy[n]);
-  }
-  pd_cuda_release(context, device, scratch->most);
-  pd_cuda_release(context, device, scratch->scale);
-  pd_cuda_release(context, device, scratch->dense_sums);
-  pd_cuda_release(context, device, scratch->sparse_sums);
-  pd_cuda_release(context, device, scratch->sums);
-  pd_cuda_services->free(context, scratch);
+  for (int n = 0; n < PD_HLS_MAX_ORDER; ++n)
+    pd_hls_schedule_clear(context, scratch->base.device, &scratch->schedule[n]);
 }
 
 static polyad_status allocate_factors(polyad_context *context, struct scratch *scratch) {
-  const struct pd_device *device = scratch->device;
   const struct pd_hls *hls = scratch->hls;
   size_t pair = hls->value == PD_HLS_F32 ? 8 : 4;
   for (int n = 0; n < hls->order; ++n) {
@@ -105,23 +93,22 @@ static polyad_status allocate_factors(polyad_context *context, struct scratch *s
     uint64_t pairs =
         pd_mul_saturated(pd_hls_tiles_along(hls->dims[n]) * blocks, PD_HLS_LANES * PD_HLS_PAIRS);
     if (hls->place[n] >= 0 && hls->tiles > 0)
-      PD_TRY(pd_cuda_allocate(context, device, pairs, pair, &scratch->fragment[n]));
+      PD_TRY(PD_CUDA_SCRATCH(context, &scratch->base, pairs, pair, &scratch->fragment[n]));
     uint64_t numbers = pd_mul_saturated(hls->dims[n], copy_width(scratch->ranks[n]));
     if (needs_copy(scratch, n))
-      PD_TRY(
-          pd_cuda_allocate(context, device, numbers, row_number_bytes(scratch), &scratch->copy[n]));
+      PD_TRY(PD_CUDA_SCRATCH(context, &scratch->base, numbers, row_number_bytes(scratch),
+                             &scratch->copy[n]));
   }
   uint64_t columns = scratch->columns_each * (uint64_t)hls->order;
-  PD_TRY(pd_cuda_allocate(context, device, columns, sizeof(float), (void **)&scratch->scale));
-  PD_TRY(pd_cuda_allocate(context, device, columns, sizeof(uint32_t), (void **)&scratch->most));
-  struct pd_cuda_state *state = pd_cuda_state_of(device);
+  PD_TRY(PD_CUDA_SCRATCH(context, &scratch->base, columns, sizeof(float), &scratch->scale));
+  PD_TRY(PD_CUDA_SCRATCH(context, &scratch->base, columns, sizeof(uint32_t), &scratch->most));
+  struct pd_cuda_state *state = pd_cuda_state_of(scratch->base.device);
   return PD_CUDA(context, state,
                  cudaMemsetAsync(scratch->most, 0, columns * sizeof(uint32_t), state->stream));
 }
 
 static polyad_status allocate_sums(polyad_context *context, struct scratch *scratch) {
   const struct pd_hls *hls = scratch->hls;
-  const struct pd_device *device = scratch->device;
   uint64_t dense = 0, sparse = 0, rows = 0;
   for (int n = 0; n < hls->order; ++n) {
     const struct pd_hls_schedule *schedule = &scratch->schedule[n];
@@ -134,55 +121,42 @@ static polyad_status allocate_sums(polyad_context *context, struct scratch *scra
     if (r > rows) rows = r;
   }
   if (hls->scheme.atomic)
-    return pd_cuda_allocate(context, device, rows, sizeof(float), (void **)&scratch->sums);
+    return PD_CUDA_SCRATCH(context, &scratch->base, rows, sizeof(float), &scratch->sums);
   if (dense > 0)
-    PD_TRY(pd_cuda_allocate(context, device, dense, sizeof(float), &scratch->dense_sums));
+    PD_TRY(PD_CUDA_SCRATCH(context, &scratch->base, dense, sizeof(float), &scratch->dense_sums));
   if (sparse == 0) return POLYAD_OK;
-  return pd_cuda_allocate(context, device, sparse, row_number_bytes(scratch),
-                          &scratch->sparse_sums);
+  return PD_CUDA_SCRATCH(context, &scratch->base, sparse, row_number_bytes(scratch),
+                         &scratch->sparse_sums);
 }
 
-static polyad_status hls_cuda_create(polyad_context *context, const struct pd_device *device,
-                                     const struct pd_hls *hls, const uint64_t *ranks, bool chain,
-                                     void **out) {
-  struct scratch *scratch;
-  polyad_status status = POLYAD_OK;
+static polyad_status hls_cuda_create(polyad_context *context, const struct pd_hls *hls,
+                                     const uint64_t *ranks, bool chain, struct scratch *scratch) {
+  const struct pd_device *device = scratch->base.device;
   int processors = pd_cuda_state_of(device)->processors;
-  *out = NULL;
   for (int n = 0; n < hls->order; ++n)
     if (ranks[n] > INT32_MAX / 64)
       return pd_cuda_services->fail(context, POLYAD_OVERFLOW, "rank %llu is too large",
                                     (unsigned long long)ranks[n]);
   PD_TRY(pd_cuda_enter(context, pd_cuda_state_of(device)));
-  PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *scratch, (void **)&scratch));
-  *scratch =
-      (struct scratch){.device = device, .hls = hls, .kernel = kernel_of(hls), .chain = chain};
+  scratch->hls = hls;
+  scratch->kernel = kernel_of(hls);
+  scratch->chain = chain;
   memcpy(scratch->ranks, ranks, (size_t)hls->order * sizeof *ranks);
-  for (int n = 0; n < hls->order && status == POLYAD_OK; ++n)
-    if (!hls->scheme.atomic)
-      status =
-          pd_hls_schedule_create(context, device, hls, n, hls_cuda_segment_of(scratch, processors),
-                                 hls_cuda_item_of(scratch, processors), &scratch->schedule[n]);
-  if (status == POLYAD_OK) status = allocate_factors(context, scratch);
-  if (status == POLYAD_OK) status = allocate_sums(context, scratch);
-  if (status == POLYAD_OK)
-    *out = scratch;
-  else
-    hls_cuda_workspace_destroy(context, scratch);
-  return status;
+  for (int n = 0; n < hls->order && !hls->scheme.atomic; ++n)
+    PD_TRY(pd_hls_schedule_create(context, device, hls, n, hls_cuda_segment_of(scratch, processors),
+                                  hls_cuda_item_of(scratch, processors), &scratch->schedule[n]));
+  PD_TRY(allocate_factors(context, scratch));
+  return allocate_sums(context, scratch);
 }
 
-static polyad_status hls_cuda_workspace_create(polyad_context *context,
-                                               const struct pd_device *device, const void *storage,
-                                               const uint64_t *ranks, void **out) {
-  return hls_cuda_create(context, device, storage, ranks, false, out);
+static polyad_status hls_cuda_fill(polyad_context *context, const void *storage,
+                                   const uint64_t *ranks, void *scratch) {
+  return hls_cuda_create(context, storage, ranks, false, scratch);
 }
 
-static polyad_status hls_cuda_ttmc_workspace_create(polyad_context *context,
-                                                    const struct pd_device *device,
-                                                    const void *storage, const uint64_t *ranks,
-                                                    void **out) {
-  return hls_cuda_create(context, device, storage, ranks, true, out);
+static polyad_status hls_cuda_ttmc_fill(polyad_context *context, const void *storage,
+                                        const uint64_t *ranks, void *scratch) {
+  return hls_cuda_create(context, storage, ranks, true, scratch);
 }
 
 /* Orders of all modes, copies of the nonzeros, fragments and copies of factors; sums follow from
@@ -233,9 +207,9 @@ static polyad_status hls_cuda_set_rows(polyad_context *context, struct scratch *
                                        struct pd_hls_source *source) {
   bool wide = scratch->kernel == PD_HLS_KERNEL_F64;
   if (scratch->copy[mode] == NULL && !pd_cuda_aligned(factor)) {
-    PD_TRY(pd_cuda_allocate(context, scratch->device,
-                            pd_mul_saturated(factor->rows, copy_width(factor->columns)),
-                            wide ? 8 : 4, &scratch->copy[mode]));
+    PD_TRY(PD_CUDA_SCRATCH(context, &scratch->base,
+                           pd_mul_saturated(factor->rows, copy_width(factor->columns)),
+                           wide ? 8 : 4, &scratch->copy[mode]));
     scratch->packed.of[mode] = 0;
   }
   in->width = (int)copy_width(factor->columns);
@@ -311,7 +285,7 @@ static void set_work(const struct scratch *scratch, struct pd_hls_run *run) {
 
 static polyad_status hls_cuda_launch(polyad_context *context, const struct scratch *scratch,
                                      const struct pd_hls_run *run) {
-  struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
+  struct pd_cuda_state *state = pd_cuda_state_of(scratch->base.device);
   if (scratch->chain)
     return PD_CUDA(context, state, pd_hls_chain_run(scratch->kernel, run, pd_cuda_stream(state)));
   return PD_CUDA(context, state, pd_hls_mttkrp_run(scratch->kernel, run, pd_cuda_stream(state)));
@@ -332,7 +306,7 @@ static polyad_status launch_scheme(polyad_context *context, const struct scratch
 
 static polyad_status hls_cuda_finish(polyad_context *context, const struct scratch *scratch,
                                      const struct pd_hls_run *run, const struct pd_matrix *out) {
-  struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
+  struct pd_cuda_state *state = pd_cuda_state_of(scratch->base.device);
   const struct pd_hls *hls = scratch->hls;
   const struct pd_hls_schedule *schedule = &scratch->schedule[run->mode];
   struct pd_hls_finish last = {.out = out->data,
@@ -363,7 +337,7 @@ static polyad_status hls_cuda_run(polyad_context *context, const void *storage, 
   const int mode = call->mode;
   struct scratch *scratch = workspace;
   struct pd_matrix *out = call->out;
-  struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
+  struct pd_cuda_state *state = pd_cuda_state_of(scratch->base.device);
   struct pd_hls_run run = {.mode = mode};
   struct pd_hls_pack pack = {.count = 0};
   PD_TRY(pd_cuda_enter(context, state));
@@ -383,16 +357,18 @@ static polyad_status hls_cuda_run(polyad_context *context, const void *storage, 
 static const struct pd_walk hls_cuda_tiles = {
     .ops = PD_OPS_MTTKRP,
     .workspace_bytes = hls_cuda_workspace_bytes,
-    .workspace_create = hls_cuda_workspace_create,
-    .workspace_destroy = hls_cuda_workspace_destroy,
+    .scratch_bytes = sizeof(struct scratch),
+    .fill = hls_cuda_fill,
+    .clear = hls_cuda_clear,
     .run = hls_cuda_run,
 };
 
 static const struct pd_walk hls_cuda_ttmc = {
     .ops = PD_OPS_TTMC,
     .workspace_bytes = hls_cuda_workspace_bytes,
-    .workspace_create = hls_cuda_ttmc_workspace_create,
-    .workspace_destroy = hls_cuda_workspace_destroy,
+    .scratch_bytes = sizeof(struct scratch),
+    .fill = hls_cuda_ttmc_fill,
+    .clear = hls_cuda_clear,
     .run = hls_cuda_run,
 };
 

@@ -120,9 +120,8 @@ struct pd_hls_order {
   uint32_t *nonzero;
   uint32_t *row_start; /* rows + 1 */
 };
-polyad_status pd_hls_order_create(polyad_context *context, const struct pd_hls *hls, int mode,
+polyad_status pd_hls_order_create(struct pd_scratch *owner, const struct pd_hls *hls, int mode,
                                   struct pd_hls_order *order);
-void pd_hls_order_clear(polyad_context *context, struct pd_hls_order *order);
 uint64_t pd_hls_order_bytes(const struct pd_hls *hls, int mode);
 
 /** Compute capability of a GPU, 9.0 as 90; 0 for a device without one. */
@@ -143,7 +142,7 @@ bool pd_hls_scales(const struct pd_hls *hls);
 void pd_hls_set_scale(struct pd_hls *hls, double most);
 /** A storage without arrays: slot `begin`. */
 polyad_status pd_hls_begin(polyad_context *context, const polyad_tensor *tensor,
-                           const struct pd_request *request, void **storage);
+                           const struct pd_request *request, void *storage);
 /** Makes its arrays. What was allocated is in the storage also on failure. */
 polyad_status pd_hls_fill(polyad_context *context, const polyad_tensor *tensor, struct pd_hls *hls);
 /** The same on a device: slots `build_there` and `bytes_there`. */

@@ -124,27 +124,22 @@ static polyad_status build_trees(polyad_context *context, const polyad_tensor *t
 }
 
 static polyad_status mmcsf_build(polyad_context *context, polyad_tensor *tensor, bool take,
-                                 const struct pd_request *request, void **out) {
+                                 const struct pd_request *request, void *storage) {
   (void)take, (void)request;
   polyad_status status = POLYAD_OK;
-  struct pd_mmcsf *mmcsf = NULL;
+  struct pd_mmcsf *mmcsf = storage;
   struct choice choice = {{NULL}, NULL, NULL};
-  *out = NULL;
-  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &mmcsf));
   pd_nz_init(&mmcsf->head, &ops, tensor);
   for (int n = 0; n < tensor->order; ++n)
     mmcsf->levels[n] = n;
   PD_TRY_CLEANUP(mmcsf_choose(context, tensor, &choice));
   PD_TRY_CLEANUP(build_trees(context, tensor, &choice, mmcsf));
   if (mmcsf->trees == 1) memcpy(mmcsf->levels, mmcsf->tree[0].level, sizeof mmcsf->levels);
-  *out = mmcsf;
-  mmcsf = NULL;
 cleanup:
   for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
     pd_free(context, choice.order[n]);
   pd_free(context, choice.longest);
   pd_free(context, choice.mode);
-  pd_storage_free(context, &pd_mmcsf_format, mmcsf);
   return status;
 }
 

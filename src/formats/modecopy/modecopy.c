@@ -92,9 +92,9 @@ void pd_modecopy_init(const polyad_tensor *tensor, const struct pd_request *requ
 }
 
 static polyad_status modecopy_begin(polyad_context *context, const polyad_tensor *tensor,
-                                    const struct pd_request *request, void **storage) {
-  PD_TRY(pd_alloc(context, 1, sizeof(struct pd_modecopy), storage));
-  pd_modecopy_init(tensor, request, pd_modecopy_all(tensor->order), *storage);
+                                    const struct pd_request *request, void *storage) {
+  (void)context;
+  pd_modecopy_init(tensor, request, pd_modecopy_all(tensor->order), storage);
   return POLYAD_OK;
 }
 
@@ -119,14 +119,9 @@ cleanup:
 }
 
 static polyad_status modecopy_build(polyad_context *context, polyad_tensor *tensor, bool take,
-                                    const struct pd_request *request, void **out) {
+                                    const struct pd_request *request, void *storage) {
   (void)take; /* every copy is made from all of the tensor's arrays */
-  PD_TRY(modecopy_begin(context, tensor, request, out));
-  polyad_status status = pd_modecopy_fill(context, tensor, request, *out);
-  if (status == POLYAD_OK) return POLYAD_OK;
-  pd_storage_free(context, &pd_modecopy_format, *out);
-  *out = NULL;
-  return status;
+  return pd_modecopy_fill(context, tensor, request, storage);
 }
 
 /* Bits of one nonzero over all copies: by section III-C of the paper (whole bits per index), and

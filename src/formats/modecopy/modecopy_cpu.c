@@ -6,6 +6,11 @@
 #include "formats/tables.h"
 #include <string.h>
 
+struct scratch {
+  struct pd_scratch base;
+  void *walk;
+};
+
 /* What the walk gets as its storage. */
 struct list {
   struct pd_nz head;
@@ -36,29 +41,25 @@ static uint64_t modecopy_cpu_workspace_bytes(const void *storage, const uint64_t
   return pd_nz_walk_cpu.workspace_bytes(&list, ranks, threads);
 }
 
-static polyad_status modecopy_cpu_workspace_create(polyad_context *context,
-                                                   const struct pd_device *device,
-                                                   const void *storage, const uint64_t *ranks,
-                                                   void **scratch) {
+static polyad_status modecopy_cpu_fill(polyad_context *context, const void *storage,
+                                       const uint64_t *ranks, void *scratch) {
+  struct scratch *s = scratch;
   const struct list list = modecopy_cpu_list(storage);
-  return pd_nz_walk_cpu.workspace_create(context, device, &list, ranks, scratch);
-}
-
-static void modecopy_cpu_workspace_destroy(polyad_context *context, void *scratch) {
-  pd_nz_walk_cpu.workspace_destroy(context, scratch);
+  (void)context;
+  return pd_walk_open_within(&s->base, &pd_nz_walk_cpu, &list, ranks, &s->walk);
 }
 
 static polyad_status modecopy_cpu_run(polyad_context *context, const void *storage, void *scratch,
                                       const struct pd_call *call) {
   const struct list list = modecopy_cpu_list(storage);
-  return pd_nz_walk_cpu.run(context, &list, scratch, call);
+  return pd_nz_walk_cpu.run(context, &list, ((const struct scratch *)scratch)->walk, call);
 }
 
 static const struct pd_walk modecopy_cpu_rows = {
     .ops = PD_OPS_MTTKRP | PD_OPS_GRADIENT | PD_OPS_GAIN,
     .workspace_bytes = modecopy_cpu_workspace_bytes,
-    .workspace_create = modecopy_cpu_workspace_create,
-    .workspace_destroy = modecopy_cpu_workspace_destroy,
+    .scratch_bytes = sizeof(struct scratch),
+    .fill = modecopy_cpu_fill,
     .run = modecopy_cpu_run,
 };
 

@@ -13,33 +13,13 @@ static uint64_t modecopy_cuda_workspace_bytes(const void *storage, const uint64_
   return pd_ordered_scratch_bytes(modecopy->nnz, rank, modecopy->type);
 }
 
-static void modecopy_cuda_workspace_destroy(polyad_context *context, void *pointer) {
-  struct pd_ordered_scratch *scratch = pointer;
-  if (scratch == NULL) return;
-  pd_ordered_scratch_destroy(context, scratch);
-  pd_cuda_services->free(context, scratch);
-}
-
-static polyad_status modecopy_cuda_workspace_create(polyad_context *context,
-                                                    const struct pd_device *device,
-                                                    const void *storage, const uint64_t *ranks,
-                                                    void **out) {
-  const uint64_t rank = ranks[0];
+static polyad_status modecopy_cuda_fill(polyad_context *context, const void *storage,
+                                        const uint64_t *ranks, void *scratch) {
   const struct pd_modecopy *modecopy = storage;
-  struct pd_ordered_scratch *scratch;
-  *out = NULL;
-  PD_TRY(pd_ordered_rank_check(context, rank));
-  PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *scratch, (void **)&scratch));
-  *scratch = (struct pd_ordered_scratch){.device = device};
-  polyad_status status = POLYAD_OK;
-  if (modecopy->variant == PD_MODECOPY_SORTED)
-    status = pd_ordered_scratch_create(context, device, modecopy->nnz, modecopy->order - 1, rank,
-                                       modecopy->type, scratch);
-  if (status == POLYAD_OK)
-    *out = scratch;
-  else
-    modecopy_cuda_workspace_destroy(context, scratch);
-  return status;
+  PD_TRY(pd_ordered_rank_check(context, ranks[0]));
+  if (modecopy->variant != PD_MODECOPY_SORTED) return POLYAD_OK;
+  return pd_ordered_scratch_fill(context, modecopy->nnz, modecopy->order - 1, ranks[0],
+                                 modecopy->type, scratch);
 }
 
 /* The nonzeros of a copy as the kernels read them. */
@@ -58,7 +38,7 @@ static polyad_status modecopy_cuda_run_sorted(polyad_context *context,
                                               const struct pd_modecopy *modecopy,
                                               const struct pd_ordered_scratch *scratch,
                                               const struct pd_call *call) {
-  struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
+  struct pd_cuda_state *state = pd_cuda_state_of(scratch->base.device);
   const struct pd_modecopy_copy *copy = &modecopy->copy[call->mode];
   bool wide = modecopy->type == POLYAD_F64;
   struct pd_gpu_planes planes = planes_of(copy);
@@ -113,7 +93,7 @@ static polyad_status modecopy_cuda_run(polyad_context *context, const void *stor
                                        void *workspace, const struct pd_call *call) {
   const struct pd_modecopy *modecopy = storage;
   const struct pd_ordered_scratch *scratch = workspace;
-  struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
+  struct pd_cuda_state *state = pd_cuda_state_of(scratch->base.device);
   bool sorted = modecopy->variant == PD_MODECOPY_SORTED;
   if (pd_op_needs_model(&call->op) && !sorted)
     return pd_cuda_services->fail(context, POLYAD_UNSUPPORTED,
@@ -144,8 +124,8 @@ static uint64_t modecopy_cuda_device_bytes(const struct pd_traits *traits,
 static const struct pd_walk modecopy_cuda_rows = {
     .ops = PD_OPS_MTTKRP | PD_OPS_GRADIENT | PD_OPS_GAIN,
     .workspace_bytes = modecopy_cuda_workspace_bytes,
-    .workspace_create = modecopy_cuda_workspace_create,
-    .workspace_destroy = modecopy_cuda_workspace_destroy,
+    .scratch_bytes = sizeof(struct pd_ordered_scratch),
+    .fill = modecopy_cuda_fill,
     .run = modecopy_cuda_run,
 };
 

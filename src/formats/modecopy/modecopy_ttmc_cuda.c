@@ -21,10 +21,10 @@ static polyad_status modecopy_ttmc_cuda_write_rows(polyad_context *context,
                                                    const uint32_t **rows) {
   const struct pd_ordered *order = &modecopy->copy[mode].order;
   uint32_t *row;
-  PD_TRY(pd_ttmc_gpu_own(context, work, modecopy->nnz, sizeof *row, (void **)&row));
+  PD_TRY(PD_CUDA_SCRATCH(context, &work->base, modecopy->nnz, sizeof *row, &row));
   *rows = row;
-  return pd_cuda_build.rows_of(context, work->device, modecopy->nnz, order->rows, order->row_start,
-                               order->row_id, row);
+  return pd_cuda_build.rows_of(context, work->base.device, modecopy->nnz, order->rows,
+                               order->row_start, order->row_id, row);
 }
 
 static struct pd_gpu_ttmc_index modecopy_ttmc_cuda_index_of(const struct pd_modecopy_field *field,
@@ -56,8 +56,8 @@ static polyad_status modecopy_ttmc_cuda_fill_list(polyad_context *context, const
   return POLYAD_OK;
 }
 
-static polyad_status modecopy_ttmc_cuda_fill(polyad_context *context, const void *storage,
-                                             struct pd_ttmc_gpu_work *work) {
+static polyad_status modecopy_ttmc_cuda_lists(polyad_context *context, const void *storage,
+                                              struct pd_ttmc_gpu_work *work) {
   const struct pd_modecopy *modecopy = storage;
   for (int mode = 0; mode < modecopy->order; ++mode)
     PD_TRY(modecopy_ttmc_cuda_fill_list(context, modecopy, mode, work));

@@ -23,6 +23,7 @@ struct ends {
 };
 
 struct scratch {
+  struct pd_scratch base;
   int threads;
   struct pd_rowsum_scratch *kernels; /* and the sums of each thread: a row, a head, a tail */
   uint64_t rank, padded;
@@ -75,46 +76,23 @@ static uint64_t nonzeros_cpu_workspace_bytes(const void *storage, const uint64_t
                           pd_mul_saturated(pd_mul_saturated(rows, padded), sizeof(double)));
 }
 
-static void nonzeros_cpu_workspace_destroy(polyad_context *context, void *pointer) {
-  struct scratch *scratch = pointer;
-  if (scratch == NULL) return;
-  pd_rowsum_scratch_destroy(context, scratch->kernels);
-  pd_free(context, scratch->rows);
-  pd_free(context, scratch->ends);
-  pd_free(context, scratch);
-}
-
-static polyad_status nonzeros_cpu_workspace_create(polyad_context *context,
-                                                   const struct pd_device *device,
-                                                   const void *storage, const uint64_t *ranks,
-                                                   void **out) {
+static polyad_status nonzeros_cpu_fill(polyad_context *context, const void *storage,
+                                       const uint64_t *ranks, void *pointer) {
   const uint64_t rank = ranks[0];
-  (void)device;
   const struct pd_nz *head = storage;
-  polyad_status status = POLYAD_OK;
-  struct scratch *scratch = NULL;
+  struct scratch *scratch = pointer;
   uint64_t rows;
-  *out = NULL;
-  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &scratch));
   int threads = scratch->threads = pd_kernel_threads(context, head->nnz, rank);
   scratch->rank = rank;
   scratch->padded = pd_rowsum_padded(rank);
   scratch->private_rows = fits_private(head, scratch->padded, threads);
   uint64_t copies = scratch->private_rows ? (uint64_t)threads : 1;
   if (!pd_mul(nonzeros_cpu_longest(head), copies, &rows) || !pd_mul(rows, scratch->padded, &rows) ||
-      rank > UINT64_MAX / 64 / (uint64_t)threads) {
-    status = pd_fail(context, POLYAD_OVERFLOW, "rank %llu is too large", (unsigned long long)rank);
-    goto cleanup;
-  }
-  PD_TRY_CLEANUP(
-      pd_rowsum_scratch_create(context, head->type, rank, 1, threads, &scratch->kernels));
-  PD_TRY_CLEANUP(PD_NEW(context, (uint64_t)threads, &scratch->ends));
-  if (!head->ops->rows_together) PD_TRY_CLEANUP(PD_NEW(context, rows, &scratch->rows));
-  *out = scratch;
-  scratch = NULL;
-cleanup:
-  nonzeros_cpu_workspace_destroy(context, scratch);
-  return status;
+      rank > UINT64_MAX / 64 / (uint64_t)threads)
+    return pd_fail(context, POLYAD_OVERFLOW, "rank %llu is too large", (unsigned long long)rank);
+  PD_TRY(pd_rowsum_scratch_create(&scratch->base, head->type, rank, 1, threads, &scratch->kernels));
+  PD_TRY(PD_SCRATCH(&scratch->base, (uint64_t)threads, &scratch->ends));
+  return head->ops->rows_together ? POLYAD_OK : PD_SCRATCH(&scratch->base, rows, &scratch->rows);
 }
 
 /* ---- a run of nonzeros ----------------------------------------------------------------------- */
@@ -400,8 +378,8 @@ static polyad_status nonzeros_cpu_run(polyad_context *context, const void *stora
 const struct pd_walk pd_nz_walk_cpu = {
     .ops = PD_OPS_MTTKRP | PD_OPS_GRADIENT | PD_OPS_GAIN,
     .workspace_bytes = nonzeros_cpu_workspace_bytes,
-    .workspace_create = nonzeros_cpu_workspace_create,
-    .workspace_destroy = nonzeros_cpu_workspace_destroy,
+    .scratch_bytes = sizeof(struct scratch),
+    .fill = nonzeros_cpu_fill,
     .run = nonzeros_cpu_run,
 };
 

@@ -17,18 +17,6 @@ static void describe_lists(const struct pd_nz_cuda *format, const void *storage,
   format->describe(storage, to);
 }
 
-enum { SIDES = 2 /* streams beside the device's own */ };
-
-struct scratch {
-  const struct pd_device *device;
-  struct pd_nz_lists lists;
-  void *head, *tail;
-  void *copies; /* of a short output; NULL: none */
-  /* Where lists of one mode run beside each other; NULL where a mode has one list. */
-  cudaStream_t side[SIDES];
-  cudaEvent_t begin, done[SIDES];
-};
-
 /* Lists that are not cut into items by the format are cut into equal segments. */
 static uint64_t nonzeros_cuda_segment_of(const struct pd_cuda_state *state,
                                          const struct pd_nz *host, uint64_t nnz) {
@@ -80,12 +68,12 @@ static bool has_sides(const struct pd_nz_lists *lists) {
   return false;
 }
 
-static polyad_status open_sides(polyad_context *context, struct scratch *scratch) {
-  struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
+static polyad_status open_sides(polyad_context *context, struct pd_nz_scratch *scratch) {
+  struct pd_cuda_state *state = pd_cuda_state_of(scratch->base.device);
   PD_TRY(pd_cuda_enter(context, state));
   PD_TRY(
       PD_CUDA(context, state, cudaEventCreateWithFlags(&scratch->begin, cudaEventDisableTiming)));
-  for (int s = 0; s < SIDES; ++s) {
+  for (int s = 0; s < PD_NZ_SIDES; ++s) {
     PD_TRY(PD_CUDA(context, state,
                    cudaStreamCreateWithFlags(&scratch->side[s], cudaStreamNonBlocking)));
     PD_TRY(PD_CUDA(context, state,
@@ -94,60 +82,31 @@ static polyad_status open_sides(polyad_context *context, struct scratch *scratch
   return POLYAD_OK;
 }
 
-static void close_sides(struct scratch *scratch) {
-  for (int s = 0; s < SIDES; ++s) {
+void pd_nz_cuda_clear(polyad_context *context, void *pointer) {
+  struct pd_nz_scratch *scratch = pointer;
+  (void)context;
+  for (int s = 0; s < PD_NZ_SIDES; ++s) {
     if (scratch->side[s] != NULL) (void)cudaStreamDestroy(scratch->side[s]);
     if (scratch->done[s] != NULL) (void)cudaEventDestroy(scratch->done[s]);
   }
   if (scratch->begin != NULL) (void)cudaEventDestroy(scratch->begin);
 }
 
-/* Without arrays. */
-static polyad_status new_scratch(polyad_context *context, const struct pd_device *device,
-                                 const struct pd_nz_cuda *format, const void *storage,
-                                 struct scratch **out) {
-  struct scratch *scratch;
-  PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *scratch, (void **)&scratch));
-  *scratch = (struct scratch){.device = device};
-  describe_lists(format, storage, &scratch->lists);
-  *out = scratch;
-  return POLYAD_OK;
-}
-
-polyad_status pd_nz_cuda_workspace_create(polyad_context *context, const struct pd_device *device,
-                                          const struct pd_nz_cuda *format, const void *storage,
-                                          uint64_t rank, void **out) {
-  struct scratch *scratch;
-  *out = NULL;
+polyad_status pd_nz_cuda_fill(polyad_context *context, const struct pd_nz_cuda *format,
+                              const void *storage, uint64_t rank, void *pointer) {
+  struct pd_nz_scratch *scratch = pointer;
+  const struct pd_nz_lists *lists = &scratch->lists;
   if (rank > INT32_MAX / 16)
     return pd_cuda_services->fail(context, POLYAD_OVERFLOW, "rank %llu is too large",
                                   (unsigned long long)rank);
-  PD_TRY(new_scratch(context, device, format, storage, &scratch));
-  const struct pd_nz_lists *lists = &scratch->lists;
-  uint64_t numbers = carries(lists, pd_cuda_state_of(device)) * rank;
-  size_t size = pd_type_bytes(lists->head->type);
-  polyad_status status = pd_cuda_allocate(context, device, numbers, size, &scratch->head);
-  if (status == POLYAD_OK)
-    status = pd_cuda_allocate(context, device, numbers, size, &scratch->tail);
+  describe_lists(format, storage, &scratch->lists);
+  uint64_t numbers = carries(lists, pd_cuda_state_of(scratch->base.device)) * rank;
   uint64_t copies = nonzeros_cuda_copy_numbers(lists, rank);
-  if (status == POLYAD_OK && copies > 0)
-    status = pd_cuda_allocate(context, device, copies, size, &scratch->copies);
-  if (status == POLYAD_OK && has_sides(lists)) status = open_sides(context, scratch);
-  if (status == POLYAD_OK)
-    *out = scratch;
-  else
-    pd_nz_cuda_workspace_destroy(context, scratch);
-  return status;
-}
-
-void pd_nz_cuda_workspace_destroy(polyad_context *context, void *pointer) {
-  struct scratch *scratch = pointer;
-  if (scratch == NULL) return;
-  pd_cuda_release(context, scratch->device, scratch->head);
-  pd_cuda_release(context, scratch->device, scratch->tail);
-  pd_cuda_release(context, scratch->device, scratch->copies);
-  close_sides(scratch);
-  pd_cuda_services->free(context, scratch);
+  size_t size = pd_type_bytes(lists->head->type);
+  PD_TRY(PD_CUDA_SCRATCH(context, &scratch->base, numbers, size, &scratch->head));
+  PD_TRY(PD_CUDA_SCRATCH(context, &scratch->base, numbers, size, &scratch->tail));
+  if (copies > 0) PD_TRY(PD_CUDA_SCRATCH(context, &scratch->base, copies, size, &scratch->copies));
+  return has_sides(lists) ? open_sides(context, scratch) : POLYAD_OK;
 }
 
 int pd_nz_prepare(const struct pd_nz_device_list *list, int mode,
@@ -184,7 +143,7 @@ static void nonzeros_cuda_divide(const struct pd_cuda_state *state, const struct
 /* One MTTKRP. */
 struct job {
   const struct pd_nz_lists *lists;
-  const struct scratch *scratch;
+  const struct pd_nz_scratch *scratch;
   int mode;
   const struct pd_matrix *const *factors;
   const struct pd_matrix *out;
@@ -194,7 +153,7 @@ struct job {
 /* Adds the list's share to the output. */
 static polyad_status run_list(polyad_context *context, const struct job *job,
                               const struct pd_nz_device_list *list, cudaStream_t stream) {
-  struct pd_cuda_state *state = pd_cuda_state_of(job->scratch->device);
+  struct pd_cuda_state *state = pd_cuda_state_of(job->scratch->base.device);
   const struct pd_nz_cuda *format = job->lists->format;
   const pd_nz_launcher *start = job->out->type == POLYAD_F32 ? format->f32 : format->f64;
   struct pd_nz_launch launch;
@@ -209,21 +168,21 @@ static polyad_status run_list(polyad_context *context, const struct job *job,
 /* The mode's lists: the first in the device's stream, the others beside it, so that short ones do
  * not leave the GPU idle. */
 static polyad_status run_lists(polyad_context *context, const struct job *job) {
-  const struct scratch *scratch = job->scratch;
-  struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
-  bool used[SIDES] = {false};
+  const struct pd_nz_scratch *scratch = job->scratch;
+  struct pd_cuda_state *state = pd_cuda_state_of(scratch->base.device);
+  bool used[PD_NZ_SIDES] = {false};
   if (scratch->begin != NULL)
     PD_TRY(PD_CUDA(context, state, cudaEventRecord(scratch->begin, pd_cuda_stream(state))));
   for (int k = 0, started = 0; k < job->lists->count; ++k) {
     const struct pd_nz_device_list *list = &job->lists->list[k];
     if (!nonzeros_cuda_serves(list, job->mode)) continue;
-    int s = started++ % (SIDES + 1) - 1;
+    int s = started++ % (PD_NZ_SIDES + 1) - 1;
     if (s >= 0 && !used[s])
       PD_TRY(PD_CUDA(context, state, cudaStreamWaitEvent(scratch->side[s], scratch->begin, 0)));
     if (s >= 0) used[s] = true;
     PD_TRY(run_list(context, job, list, s >= 0 ? scratch->side[s] : pd_cuda_stream(state)));
   }
-  for (int s = 0; s < SIDES; ++s) {
+  for (int s = 0; s < PD_NZ_SIDES; ++s) {
     if (!used[s]) continue;
     PD_TRY(PD_CUDA(context, state, cudaEventRecord(scratch->done[s], scratch->side[s])));
     PD_TRY(
@@ -235,8 +194,8 @@ static polyad_status run_lists(polyad_context *context, const struct job *job) {
 polyad_status pd_nz_cuda_run(polyad_context *context, const void *storage, void *workspace,
                              const struct pd_call *call) {
   struct pd_matrix *out = call->out;
-  const struct scratch *scratch = workspace;
-  struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
+  const struct pd_nz_scratch *scratch = workspace;
+  struct pd_cuda_state *state = pd_cuda_state_of(scratch->base.device);
   struct job job = {.lists = &scratch->lists,
                     .scratch = scratch,
                     .mode = call->mode,
@@ -253,15 +212,12 @@ polyad_status pd_nz_cuda_run(polyad_context *context, const void *storage, void 
 
 uint64_t pd_nz_chain_workspace_bytes(const void *storage, const uint64_t *ranks, int threads) {
   (void)storage, (void)ranks, (void)threads;
-  return sizeof(struct scratch);
+  return sizeof(struct pd_nz_scratch);
 }
 
-polyad_status pd_nz_chain_workspace_create(polyad_context *context, const struct pd_device *device,
-                                           const struct pd_nz_cuda *format, const void *storage,
-                                           const uint64_t *ranks, void **out) {
+polyad_status pd_nz_chain_fill(polyad_context *context, const struct pd_nz_cuda *format,
+                               const void *storage, const uint64_t *ranks, void *scratch) {
   const struct pd_nz *head = storage;
-  struct scratch *scratch;
-  *out = NULL;
   for (int mode = 0; mode < head->order; ++mode) {
     uint64_t columns = 1;
     for (int n = 0; n < head->order; ++n)
@@ -272,8 +228,7 @@ polyad_status pd_nz_chain_workspace_create(polyad_context *context, const struct
                                     pd_cuda_services->shown_mode(context, mode),
                                     (unsigned long long)columns);
   }
-  PD_TRY(new_scratch(context, device, format, storage, &scratch));
-  *out = scratch;
+  describe_lists(format, storage, &((struct pd_nz_scratch *)scratch)->lists);
   return POLYAD_OK;
 }
 
@@ -294,9 +249,9 @@ polyad_status pd_nz_chain_run(polyad_context *context, const void *storage, void
                               const struct pd_call *call) {
   const int mode = call->mode;
   struct pd_matrix *out = call->out;
-  const struct scratch *scratch = workspace;
+  const struct pd_nz_scratch *scratch = workspace;
   const struct pd_nz_lists *lists = &scratch->lists;
-  struct pd_cuda_state *state = pd_cuda_state_of(scratch->device);
+  struct pd_cuda_state *state = pd_cuda_state_of(scratch->base.device);
   (void)storage;
   PD_TRY(pd_cuda_enter(context, state));
   PD_TRY(PD_CUDA(context, state,

@@ -7,7 +7,7 @@
 #include "formats/nonzeros/nonzeros.h"
 #include "formats/nonzeros/nonzeros_gpu.h"
 
-enum { PD_NZ_LISTS = 3 * POLYAD_MAX_ORDER };
+enum { PD_NZ_LISTS = 3 * POLYAD_MAX_ORDER, PD_NZ_SIDES = 2 /* streams beside the device's own */ };
 
 /** One list. */
 struct pd_nz_device_list {
@@ -35,23 +35,32 @@ struct pd_nz_cuda {
   bool sorted[3];                            /* by kind: whether its kernels need heads and tails */
 };
 
+/** A workspace. */
+struct pd_nz_scratch {
+  struct pd_scratch base;
+  struct pd_nz_lists lists;
+  void *head, *tail;
+  void *copies; /* of a short output; NULL: none */
+  /* Where lists of one mode run beside each other; NULL where a mode has one list. */
+  cudaStream_t side[PD_NZ_SIDES];
+  cudaEvent_t begin, done[PD_NZ_SIDES];
+};
+
 /** A new list, without arrays; `levels` are the modes of its slots. */
 struct pd_nz_device_list *pd_nz_add_list(struct pd_nz_lists *to, int mode, const int *levels);
 
 uint64_t pd_nz_cuda_workspace_bytes(const struct pd_nz_cuda *format, const void *storage,
                                     uint64_t rank);
-polyad_status pd_nz_cuda_workspace_create(polyad_context *context, const struct pd_device *device,
-                                          const struct pd_nz_cuda *format, const void *storage,
-                                          uint64_t rank, void **scratch);
-void pd_nz_cuda_workspace_destroy(polyad_context *context, void *scratch);
+polyad_status pd_nz_cuda_fill(polyad_context *context, const struct pd_nz_cuda *format,
+                              const void *storage, uint64_t rank, void *scratch);
+void pd_nz_cuda_clear(polyad_context *context, void *scratch);
 polyad_status pd_nz_cuda_run(polyad_context *context, const void *storage, void *scratch,
                              const struct pd_call *call);
 
 /** The tensor-times-matrix chain. */
 uint64_t pd_nz_chain_workspace_bytes(const void *storage, const uint64_t *ranks, int threads);
-polyad_status pd_nz_chain_workspace_create(polyad_context *context, const struct pd_device *device,
-                                           const struct pd_nz_cuda *format, const void *storage,
-                                           const uint64_t *ranks, void **scratch);
+polyad_status pd_nz_chain_fill(polyad_context *context, const struct pd_nz_cuda *format,
+                               const void *storage, const uint64_t *ranks, void *scratch);
 polyad_status pd_nz_chain_run(polyad_context *context, const void *storage, void *scratch,
                               const struct pd_call *call);
 
@@ -68,32 +77,29 @@ int pd_nz_prepare(const struct pd_nz_device_list *list, int mode,
     (void)threads;                                                                                 \
     return pd_nz_cuda_workspace_bytes(&name##_on_cuda, storage, ranks[0]);                         \
   }                                                                                                \
-  static polyad_status name##_cuda_workspace_create(                                               \
-      polyad_context *context, const struct pd_device *device, const void *storage,                \
-      const uint64_t *ranks, void **scratch) {                                                     \
-    return pd_nz_cuda_workspace_create(context, device, &name##_on_cuda, storage, ranks[0],        \
-                                       scratch);                                                   \
+  static polyad_status name##_cuda_fill(polyad_context *context, const void *storage,              \
+                                        const uint64_t *ranks, void *scratch) {                    \
+    return pd_nz_cuda_fill(context, &name##_on_cuda, storage, ranks[0], scratch);                  \
   }                                                                                                \
   static const struct pd_walk name##_cuda_lists = {                                                \
       .ops = PD_OPS_MTTKRP,                                                                        \
+      .scratch_bytes = sizeof(struct pd_nz_scratch),                                               \
       .workspace_bytes = name##_cuda_workspace_bytes,                                              \
-      .workspace_create = name##_cuda_workspace_create,                                            \
-      .workspace_destroy = pd_nz_cuda_workspace_destroy,                                           \
+      .fill = name##_cuda_fill,                                                                    \
+      .clear = pd_nz_cuda_clear,                                                                   \
       .run = pd_nz_cuda_run,                                                                       \
   };
 /** and NAME_cuda_chain, that of the chain. */
 #define PD_NZ_CHAIN_CUDA(name)                                                                     \
-  static polyad_status name##_cuda_chain_create(                                                   \
-      polyad_context *context, const struct pd_device *device, const void *storage,                \
-      const uint64_t *ranks, void **scratch) {                                                     \
-    return pd_nz_chain_workspace_create(context, device, &name##_on_cuda, storage, ranks,          \
-                                        scratch);                                                  \
+  static polyad_status name##_cuda_chain_fill(polyad_context *context, const void *storage,        \
+                                              const uint64_t *ranks, void *scratch) {              \
+    return pd_nz_chain_fill(context, &name##_on_cuda, storage, ranks, scratch);                    \
   }                                                                                                \
   static const struct pd_walk name##_cuda_chain = {                                                \
       .ops = PD_OPS_TTMC,                                                                          \
+      .scratch_bytes = sizeof(struct pd_nz_scratch),                                               \
       .workspace_bytes = pd_nz_chain_workspace_bytes,                                              \
-      .workspace_create = name##_cuda_chain_create,                                                \
-      .workspace_destroy = pd_nz_cuda_workspace_destroy,                                           \
+      .fill = name##_cuda_chain_fill,                                                              \
       .run = pd_nz_chain_run,                                                                      \
   };
 

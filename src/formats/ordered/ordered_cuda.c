@@ -49,23 +49,16 @@ polyad_status pd_ordered_rank_check(polyad_context *context, uint64_t rank) {
                                 (unsigned long long)rank);
 }
 
-polyad_status pd_ordered_scratch_create(polyad_context *context, const struct pd_device *device,
-                                        uint64_t nnz, int inputs, uint64_t rank, polyad_type type,
-                                        struct pd_ordered_scratch *scratch) {
+polyad_status pd_ordered_scratch_fill(polyad_context *context, uint64_t nnz, int inputs,
+                                      uint64_t rank, polyad_type type,
+                                      struct pd_ordered_scratch *scratch) {
   int bytes = (int)pd_type_bytes(type);
   int lanes = pd_gpu_lanes((int)rank, bytes, rank * (uint64_t)bytes % 16 == 0);
-  scratch->device = device;
-  scratch->segment = ordered_cuda_segment_of(device, nnz, inputs, lanes);
+  scratch->segment = ordered_cuda_segment_of(scratch->base.device, nnz, inputs, lanes);
   uint64_t rows = ordered_cuda_carry_rows(nnz, scratch->segment);
-  PD_TRY(
-      pd_cuda_allocate(context, device, rows, ordered_cuda_row_bytes(rank, type), &scratch->head));
-  return pd_cuda_allocate(context, device, rows, ordered_cuda_row_bytes(rank, type),
-                          &scratch->tail);
-}
-
-void pd_ordered_scratch_destroy(polyad_context *context, struct pd_ordered_scratch *scratch) {
-  pd_cuda_release(context, scratch->device, scratch->head);
-  pd_cuda_release(context, scratch->device, scratch->tail);
+  size_t row = ordered_cuda_row_bytes(rank, type);
+  PD_TRY(PD_CUDA_SCRATCH(context, &scratch->base, rows, row, &scratch->head));
+  return PD_CUDA_SCRATCH(context, &scratch->base, rows, row, &scratch->tail);
 }
 
 struct pd_gpu_sum pd_ordered_sum(uint64_t nnz, const struct pd_ordered *order,

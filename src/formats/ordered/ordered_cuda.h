@@ -9,17 +9,16 @@
 
 /** Memory of one running computation. */
 struct pd_ordered_scratch {
-  const struct pd_device *device;
+  struct pd_scratch base;
   int segment;
   void *head, *tail;
 };
 
 uint64_t pd_ordered_scratch_bytes(uint64_t nnz, uint64_t rank, polyad_type type);
-/** For sums of rows of so many inputs. What was allocated is in `scratch` also on failure. */
-polyad_status pd_ordered_scratch_create(polyad_context *context, const struct pd_device *device,
-                                        uint64_t nnz, int inputs, uint64_t rank, polyad_type type,
-                                        struct pd_ordered_scratch *scratch);
-void pd_ordered_scratch_destroy(polyad_context *context, struct pd_ordered_scratch *scratch);
+/** For sums of rows of so many inputs; scratch->base is set. */
+polyad_status pd_ordered_scratch_fill(polyad_context *context, uint64_t nnz, int inputs,
+                                      uint64_t rank, polyad_type type,
+                                      struct pd_ordered_scratch *scratch);
 
 /** The most additions that a product goes through: those of a segment, of a block's groups (at most
  *  64), and of the blocks (of at least eight segments) that a row spans. */

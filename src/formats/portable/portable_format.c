@@ -41,32 +41,23 @@ static void portable_format_arrays(void *storage, struct pd_arrays *arrays) {
 }
 
 static polyad_status portable_format_begin(polyad_context *context, const polyad_tensor *tensor,
-                                           const struct pd_request *request, void **out) {
+                                           const struct pd_request *request, void *pointer) {
   struct pd_request changed = as_modecopy(request);
-  struct pd_portable *storage;
-  *out = NULL;
+  struct pd_portable *storage = pointer;
   PD_TRY(pd_portable_check_device(context, request->device)); /* before anything is sorted */
-  PD_TRY(PD_NEW_ZERO(context, 1, &storage));
   storage->atomic = strcmp(request->variant, "atomic") == 0;
   storage->stores_pi = strcmp(request->variant, "stored") == 0;
   pd_modecopy_init(tensor, &changed, pd_modecopy_all(tensor->order), &storage->lists);
   storage->lists.ends = true;
-  *out = storage;
   return POLYAD_OK;
 }
 
 static polyad_status portable_format_build(polyad_context *context, polyad_tensor *tensor,
                                            bool take, const struct pd_request *request,
-                                           void **out) {
+                                           void *storage) {
   (void)take; /* every list is made from all of the tensor's arrays */
   struct pd_request changed = as_modecopy(request);
-  PD_TRY(portable_format_begin(context, tensor, request, out));
-  struct pd_portable *storage = *out;
-  polyad_status status = pd_modecopy_fill(context, tensor, &changed, &storage->lists);
-  if (status == POLYAD_OK) return POLYAD_OK;
-  pd_storage_free(context, &pd_portable_format, storage);
-  *out = NULL;
-  return status;
+  return pd_modecopy_fill(context, tensor, &changed, &((struct pd_portable *)storage)->lists);
 }
 
 static polyad_status portable_format_build_there(polyad_context *context, struct pd_build *build,

@@ -5,17 +5,12 @@
 #include <string.h>
 
 struct scratch {
-  const struct pd_device *device;
+  struct pd_scratch base;
   uint64_t segment, rank;
   void *head, *tail, *weights, *pi;
   int pi_mode; /* whose rows `pi` holds; -1: none */
   struct pd_versions pi_versions;
 };
-
-static void portable_kernels_release(polyad_context *context, const struct pd_device *device,
-                                     void *pointer) {
-  if (pointer != NULL) device->functions->release(context, device, pointer);
-}
 
 polyad_status pd_portable_check_device(polyad_context *context, const struct pd_device *device) {
   if (device->functions->rows != NULL && device->functions->rows_shape(device) != NULL)
@@ -62,46 +57,22 @@ static uint64_t portable_kernels_workspace_bytes(const void *storage, const uint
   return pd_mul_saturated(2 * (lists->nnz / 1024 + 64), row);
 }
 
-static void portable_kernels_workspace_destroy(polyad_context *context, void *pointer) {
-  struct scratch *scratch = pointer;
-  if (scratch == NULL) return;
-  portable_kernels_release(context, scratch->device, scratch->head);
-  portable_kernels_release(context, scratch->device, scratch->tail);
-  portable_kernels_release(context, scratch->device, scratch->weights);
-  portable_kernels_release(context, scratch->device, scratch->pi);
-  pd_free(context, scratch);
-}
-
-static polyad_status portable_kernels_workspace_create(polyad_context *context,
-                                                       const struct pd_device *device,
-                                                       const void *storage, const uint64_t *ranks,
-                                                       void **out) {
+static polyad_status portable_kernels_fill(polyad_context *context, const void *storage,
+                                           const uint64_t *ranks, void *pointer) {
   const uint64_t rank = ranks[0];
   const struct pd_modecopy *lists = &((const struct pd_portable *)storage)->lists;
-  struct scratch *scratch = NULL;
-  polyad_status status = POLYAD_OK;
-  uint64_t bytes;
-  *out = NULL;
+  struct scratch *scratch = pointer;
+  const struct pd_device *device = scratch->base.device;
   if (rank > INT32_MAX / 16)
     return pd_fail(context, POLYAD_OVERFLOW, "rank %llu is too large", (unsigned long long)rank);
-  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &scratch));
-  scratch->device = device;
   scratch->rank = rank;
   scratch->pi_mode = -1;
   scratch->segment = device_segment(context, device, lists->nnz);
-  uint64_t carries =
-      carries_of(device->functions->rows_shape(device), lists->nnz, scratch->segment);
-  if (!pd_mul(carries, rank * pd_type_bytes(lists->type), &bytes)) {
-    status = pd_fail(context, POLYAD_OVERFLOW, "rank %llu is too large", (unsigned long long)rank);
-    goto cleanup;
-  }
-  PD_TRY_CLEANUP(device->functions->allocate(context, device, bytes, &scratch->head));
-  PD_TRY_CLEANUP(device->functions->allocate(context, device, bytes, &scratch->tail));
-  *out = scratch;
-  scratch = NULL;
-cleanup:
-  portable_kernels_workspace_destroy(context, scratch);
-  return status;
+  uint64_t row = rank * pd_type_bytes(lists->type),
+           carries =
+               carries_of(device->functions->rows_shape(device), lists->nnz, scratch->segment);
+  PD_TRY(pd_scratch_array(&scratch->base, carries, row, &scratch->head));
+  return pd_scratch_array(&scratch->base, carries, row, &scratch->tail);
 }
 
 /* ---- launching ---------------------------------------------------------------------------------
@@ -132,7 +103,7 @@ static void portable_kernels_begin(struct sweep *sweep, const struct pd_call *ca
   const struct pd_modecopy_copy *copy = &lists->copy[mode];
   const struct pd_ordered *order = &copy->order;
   const struct scratch *scratch = sweep->scratch;
-  sweep->shape = scratch->device->functions->rows_shape(scratch->device);
+  sweep->shape = scratch->base.device->functions->rows_shape(scratch->base.device);
   sweep->whole_tiles = true;
   sweep->launch = (struct pd_rows_launch){.type = lists->type,
                                           .inputs_class = pd_rows_class(copy->inputs),
@@ -176,7 +147,7 @@ static void portable_kernels_set_output(struct sweep *sweep, struct pd_matrix *o
 
 static polyad_status portable_kernels_launch(const struct sweep *sweep, enum pd_rows_what what,
                                              uint64_t groups) {
-  const struct pd_device *device = sweep->scratch->device;
+  const struct pd_device *device = sweep->scratch->base.device;
   struct pd_rows_launch now = sweep->launch;
   now.what = what;
   now.groups = groups;
@@ -260,13 +231,8 @@ static int tile_of_all(const struct sweep *sweep, enum pd_rows_what what) {
 }
 
 static polyad_status allocate_once(struct sweep *sweep, uint64_t count, void **memory) {
-  const struct pd_device *device = sweep->scratch->device;
-  uint64_t bytes;
   if (*memory != NULL) return POLYAD_OK;
-  if (!pd_mul(count, pd_type_bytes(sweep->launch.type), &bytes))
-    return pd_fail(sweep->context, POLYAD_OVERFLOW, "%llu numbers are too many for memory",
-                   (unsigned long long)count);
-  return device->functions->allocate(sweep->context, device, bytes, memory);
+  return pd_scratch_array(&sweep->scratch->base, count, pd_type_bytes(sweep->launch.type), memory);
 }
 
 /* Phi is the MTTKRP of the values over the model's values. */
@@ -348,8 +314,8 @@ static polyad_status portable_kernels_run(polyad_context *context, const void *s
 static const struct pd_walk portable_kernels_rows = {
     .ops = PD_OPS_MTTKRP | PD_OPS_PI | PD_OPS_GRADIENT,
     .workspace_bytes = portable_kernels_workspace_bytes,
-    .workspace_create = portable_kernels_workspace_create,
-    .workspace_destroy = portable_kernels_workspace_destroy,
+    .scratch_bytes = sizeof(struct scratch),
+    .fill = portable_kernels_fill,
     .run = portable_kernels_run,
 };
 

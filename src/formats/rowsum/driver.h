@@ -50,6 +50,7 @@ extern const struct pd_rowsum_isa pd_rowsum_avx512;
 
 /** Scratch of running jobs; see rowsum.h. */
 struct pd_rowsum_scratch {
+  struct pd_scratch *owner; /* has the arrays */
   const struct pd_rowsum_isa *isa;
   int threads; /* parts that the nonzeros are cut into */
   int workers; /* threads that carry them out: as many but for pd_rowsum_share_parts() */

@@ -29,16 +29,6 @@ uint64_t pd_rowsum_scratch_bytes(uint64_t rank, uint64_t block_rows, int threads
          pd_mul_saturated((uint64_t)threads * sizeof(double), numbers);
 }
 
-void pd_rowsum_scratch_destroy(polyad_context *context, struct pd_rowsum_scratch *scratch) {
-  if (scratch == NULL) return;
-  pd_free(context, scratch->blocks.block);
-  pd_free(context, scratch->sums);
-  pd_free(context, scratch->tables);
-  pd_free(context, scratch->weighing);
-  pd_free(context, scratch->pi);
-  pd_free(context, scratch);
-}
-
 struct pd_rowsum_job pd_rowsum_job_of(const struct pd_rowsum *list, polyad_type type,
                                       const struct pd_call *call) {
   struct pd_rowsum_job job = {.list = list, .type = type, .rank = pd_call_rank(call)};
@@ -79,46 +69,37 @@ static struct pd_column_block block_at(const struct pd_rowsum_isa *isa, polyad_t
                                   .tail = last - first};
 }
 
-polyad_status pd_rowsum_scratch_create(polyad_context *context, polyad_type type, uint64_t rank,
+polyad_status pd_rowsum_scratch_create(struct pd_scratch *owner, polyad_type type, uint64_t rank,
                                        uint64_t block_rows, int threads,
                                        struct pd_rowsum_scratch **result) {
-  polyad_status status = POLYAD_OK;
-  struct pd_rowsum_scratch *scratch = NULL;
-  *result = NULL;
-  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &scratch));
+  struct pd_rowsum_scratch *scratch;
+  PD_TRY(PD_SCRATCH_ZERO(owner, 1, result));
+  scratch = *result;
+  scratch->owner = owner;
   scratch->isa = rowsum_current_isa();
   scratch->pi_mode = -1;
   scratch->threads = scratch->workers = threads;
   scratch->block_rows = block_rows;
-  uint64_t lanes = (uint64_t)scratch->isa->lanes(type, rank);
-  PD_TRY_CLEANUP(PD_NEW(context, rowsum_blocks_for(rank, lanes), &scratch->blocks.block));
-  PD_TRY_CLEANUP(
-      PD_NEW(context,
-             pd_mul_saturated(
-                 pd_mul_saturated(pd_mul_saturated(3, (uint64_t)scratch->threads), block_rows),
-                 pd_rowsum_padded(rank)),
-             &scratch->sums));
-  PD_TRY_CLEANUP(PD_NEW(context,
-                        pd_mul_saturated((uint64_t)scratch->threads, pd_rowsum_weighing(rank)),
-                        &scratch->weighing));
+  uint64_t lanes = (uint64_t)scratch->isa->lanes(type, rank), parts = (uint64_t)threads;
+  PD_TRY(PD_SCRATCH(owner, rowsum_blocks_for(rank, lanes), &scratch->blocks.block));
+  PD_TRY(PD_SCRATCH(owner,
+                    pd_mul_saturated(pd_mul_saturated(pd_mul_saturated(3, parts), block_rows),
+                                     pd_rowsum_padded(rank)),
+                    &scratch->sums));
+  PD_TRY(PD_SCRATCH(owner, pd_mul_saturated(parts, pd_rowsum_weighing(rank)), &scratch->weighing));
   for (uint64_t from = 0; from * lanes < rank; from += PD_VECTORS_MAX)
     scratch->blocks.block[scratch->blocks.count++] =
         block_at(scratch->isa, type, rank, lanes, from);
-  *result = scratch;
-  scratch = NULL;
-cleanup:
-  pd_rowsum_scratch_destroy(context, scratch);
-  return status;
+  return POLYAD_OK;
 }
 
 void pd_rowsum_share_parts(struct pd_rowsum_scratch *scratch, int threads) {
   scratch->workers = threads < scratch->threads ? threads : scratch->threads;
 }
 
-polyad_status pd_rowsum_scratch_add_tables(polyad_context *context, uint64_t bytes,
-                                           struct pd_rowsum_scratch *scratch) {
+polyad_status pd_rowsum_scratch_add_tables(struct pd_rowsum_scratch *scratch, uint64_t bytes) {
   if (bytes == 0) return POLYAD_OK;
-  PD_TRY(pd_alloc(context, bytes, 1, &scratch->tables));
+  PD_TRY(pd_scratch_array(scratch->owner, bytes, 1, &scratch->tables));
   scratch->table_bytes = bytes;
   return POLYAD_OK;
 }
@@ -303,7 +284,7 @@ polyad_status pd_rowsum_pi_room(polyad_context *context, struct pd_rowsum_scratc
   if (scratch->pi == NULL) {
     PD_TRY(pd_memory_check(context, pd_mul_saturated(count, pd_type_bytes(type)),
                            "the stored rows of Pi"));
-    PD_TRY(pd_alloc(context, count + 1, pd_type_bytes(type), &scratch->pi));
+    PD_TRY(pd_scratch_array(scratch->owner, count + 1, pd_type_bytes(type), &scratch->pi));
   }
   scratch->pi_mode = mode;
   *room = scratch->pi;

@@ -45,17 +45,15 @@ struct pd_rowsum {
 struct pd_rowsum_scratch;
 
 /** `threads` is what jobs will run with; `block_rows` the most rows that a block of their lists
- *  has (1 when all are plain). */
-polyad_status pd_rowsum_scratch_create(polyad_context *context, polyad_type type, uint64_t rank,
+ *  has (1 when all are plain). A part of the workspace `owner`. */
+polyad_status pd_rowsum_scratch_create(struct pd_scratch *owner, polyad_type type, uint64_t rank,
                                        uint64_t block_rows, int threads,
                                        struct pd_rowsum_scratch **scratch);
 /** Lets `threads` threads carry out the parts that scratch was made for: results then depend on the
  *  number of parts alone. */
 void pd_rowsum_share_parts(struct pd_rowsum_scratch *scratch, int threads);
-void pd_rowsum_scratch_destroy(polyad_context *context, struct pd_rowsum_scratch *scratch);
 /** Room for tables of pairs of short modes (see pair_tables.h), which jobs then use. */
-polyad_status pd_rowsum_scratch_add_tables(polyad_context *context, uint64_t bytes,
-                                           struct pd_rowsum_scratch *scratch);
+polyad_status pd_rowsum_scratch_add_tables(struct pd_rowsum_scratch *scratch, uint64_t bytes);
 /** Bytes of the tables that jobs of a list can use. */
 uint64_t pd_pair_tables_bytes(const struct pd_rowsum *list, const uint64_t *dims, polyad_type type,
                               uint64_t rank);

@@ -2,30 +2,6 @@
 #include "formats/ttmc/ttmc_cuda.h"
 #include <string.h>
 
-void pd_ttmc_gpu_destroy(polyad_context *context, void *pointer) {
-  struct pd_ttmc_gpu_work *work = pointer;
-  if (work == NULL) return;
-  for (int k = 0; k < work->owned; ++k)
-    pd_cuda_release(context, work->device, work->own[k]);
-  pd_cuda_release(context, work->device, work->carries);
-  pd_cuda_services->free(context, work);
-}
-
-static polyad_status check_room(polyad_context *context, const struct pd_ttmc_gpu_work *work) {
-  if (work->owned < PD_TTMC_OWNED) return POLYAD_OK;
-  return pd_cuda_services->fail(context, POLYAD_INTERNAL, "too many arrays of a chain");
-}
-
-polyad_status pd_ttmc_gpu_own(polyad_context *context, struct pd_ttmc_gpu_work *work,
-                              uint64_t count, size_t size, void **out) {
-  *out = NULL;
-  PD_TRY(check_room(context, work));
-  void **own = &work->own[work->owned++];
-  polyad_status status = pd_cuda_allocate(context, work->device, count, size, own);
-  *out = *own;
-  return status;
-}
-
 /* The chain of a list without its matrices; false when a product overflows. */
 static bool shape(const struct pd_ttmc_list *list, const uint64_t *ranks, int processors,
                   struct pd_gpu_ttmc *a) {
@@ -73,7 +49,7 @@ uint64_t pd_ttmc_gpu_carry_bytes(int order, uint64_t nnz, const uint64_t *ranks)
 static polyad_status ttmc_cuda_finish(polyad_context *context, struct pd_ttmc_gpu_work *work,
                                       const uint64_t *ranks) {
   uint64_t most = 0;
-  int processors = pd_cuda_state_of(work->device)->processors;
+  int processors = pd_cuda_state_of(work->base.device)->processors;
   for (int mode = 0; mode < work->order; ++mode) {
     struct pd_gpu_ttmc a;
     if (!shape(&work->list[mode], ranks, processors, &a))
@@ -82,25 +58,17 @@ static polyad_status ttmc_cuda_finish(polyad_context *context, struct pd_ttmc_gp
     uint64_t numbers = pd_mul_saturated(a.segments, a.row_numbers);
     if (!work->list[mode].atomic && numbers > most) most = numbers;
   }
-  return pd_cuda_allocate(context, work->device, pd_mul_saturated(2, most), sizeof(double),
-                          (void **)&work->carries);
+  return PD_CUDA_SCRATCH(context, &work->base, pd_mul_saturated(2, most), sizeof(double),
+                         &work->carries);
 }
 
-polyad_status pd_ttmc_gpu_create(polyad_context *context, const struct pd_device *device, int order,
-                                 pd_ttmc_fill_function *fill, const void *storage,
-                                 const uint64_t *ranks, void **scratch) {
-  struct pd_ttmc_gpu_work *work;
-  *scratch = NULL;
-  PD_TRY(pd_cuda_enter(context, pd_cuda_state_of(device)));
-  PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *work, (void **)&work));
-  *work = (struct pd_ttmc_gpu_work){.device = device, .order = order};
-  polyad_status status = fill(context, storage, work);
-  if (status == POLYAD_OK) status = ttmc_cuda_finish(context, work, ranks);
-  if (status == POLYAD_OK)
-    *scratch = work;
-  else
-    pd_ttmc_gpu_destroy(context, work);
-  return status;
+polyad_status pd_ttmc_gpu_fill(polyad_context *context, int order, pd_ttmc_fill_function *fill,
+                               const void *storage, const uint64_t *ranks, void *pointer) {
+  struct pd_ttmc_gpu_work *work = pointer;
+  PD_TRY(pd_cuda_enter(context, pd_cuda_state_of(work->base.device)));
+  work->order = order;
+  PD_TRY(fill(context, storage, work));
+  return ttmc_cuda_finish(context, work, ranks);
 }
 
 polyad_status pd_ttmc_gpu_run(polyad_context *context, const void *storage, void *pointer,
@@ -110,7 +78,7 @@ polyad_status pd_ttmc_gpu_run(polyad_context *context, const void *storage, void
   struct pd_matrix *out = call->out;
   const struct pd_ttmc_gpu_work *work = pointer;
   const struct pd_ttmc_list *list = &work->list[call->mode];
-  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
+  struct pd_cuda_state *state = pd_cuda_state_of(work->base.device);
   uint64_t ranks[POLYAD_MAX_ORDER] = {0};
   struct pd_gpu_ttmc a;
   for (int k = 0; k < list->columns; ++k)

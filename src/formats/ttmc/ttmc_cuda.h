@@ -17,46 +17,35 @@ struct pd_ttmc_list {
   bool atomic; /* rows are not in order */
 };
 
-enum { PD_TTMC_OWNED = 3 * POLYAD_MAX_ORDER + 2 };
-
-/** Scratch of chains with factors of some ranks; a format fills in `list` and what it uploads for
- *  it. */
+/** Scratch of chains with factors of some ranks; a format fills in `list`. */
 struct pd_ttmc_gpu_work {
-  const struct pd_device *device;
+  struct pd_scratch base;
   int order;
   struct pd_ttmc_list list[POLYAD_MAX_ORDER];
   double *carries; /* heads and tails of the largest mode */
-  int owned;
-  void *own[PD_TTMC_OWNED]; /* arrays on the device that belong to the work */
 };
 
 /** Fills in work->list of every mode. */
 typedef polyad_status pd_ttmc_fill_function(polyad_context *context, const void *storage,
                                             struct pd_ttmc_gpu_work *work);
-/** `scratch` becomes a struct pd_ttmc_gpu_work, NULL on failure. */
-polyad_status pd_ttmc_gpu_create(polyad_context *context, const struct pd_device *device, int order,
-                                 pd_ttmc_fill_function *fill, const void *storage,
-                                 const uint64_t *ranks, void **scratch);
-void pd_ttmc_gpu_destroy(polyad_context *context, void *work);
-/** An array on the device that the work owns, to be filled there. */
-polyad_status pd_ttmc_gpu_own(polyad_context *context, struct pd_ttmc_gpu_work *work,
-                              uint64_t count, size_t size, void **out);
+polyad_status pd_ttmc_gpu_fill(polyad_context *context, int order, pd_ttmc_fill_function *fill,
+                               const void *storage, const uint64_t *ranks, void *work);
 /** Bytes of heads and tails for nnz nonzeros: an upper bound. */
 uint64_t pd_ttmc_gpu_carry_bytes(int order, uint64_t nnz, const uint64_t *ranks);
 
 /** Defines pd_NAME_ttmc_walk_cuda, the walk of the chain for a format, whose storage is a struct
- *  pd_NAME, with functions NAME_ttmc_cuda_bytes() and NAME_ttmc_cuda_fill(). */
+ *  pd_NAME, with functions NAME_ttmc_cuda_bytes() and NAME_ttmc_cuda_lists(). */
 #define PD_TTMC_WALK_CUDA(name)                                                                    \
-  static polyad_status name##_ttmc_cuda_create(                                                    \
-      polyad_context *context, const struct pd_device *device, const void *storage,                \
-      const uint64_t *ranks, void **scratch) {                                                     \
-    return pd_ttmc_gpu_create(context, device, ((const struct pd_##name *)storage)->order,         \
-                              name##_ttmc_cuda_fill, storage, ranks, scratch);                     \
+  static polyad_status name##_ttmc_cuda_fill(polyad_context *context, const void *storage,         \
+                                             const uint64_t *ranks, void *work) {                  \
+    return pd_ttmc_gpu_fill(context, ((const struct pd_##name *)storage)->order,                   \
+                            name##_ttmc_cuda_lists, storage, ranks, work);                         \
   }                                                                                                \
   const struct pd_walk pd_##name##_ttmc_walk_cuda = {.ops = PD_OPS_TTMC,                           \
+                                                     .scratch_bytes =                              \
+                                                         sizeof(struct pd_ttmc_gpu_work),          \
                                                      .workspace_bytes = name##_ttmc_cuda_bytes,    \
-                                                     .workspace_create = name##_ttmc_cuda_create,  \
-                                                     .workspace_destroy = pd_ttmc_gpu_destroy,     \
+                                                     .fill = name##_ttmc_cuda_fill,                \
                                                      .run = pd_ttmc_gpu_run};
 polyad_status pd_ttmc_gpu_run(polyad_context *context, const void *storage, void *work,
                               const struct pd_call *call);

@@ -6,17 +6,6 @@
 #include "formats/ttmc/ttmc_walk.h"
 #include <string.h>
 
-struct pd_ttmc_work {
-  int threads;
-  uint64_t row, partial; /* numbers of the longest row, and of the sums below it */
-  double *sums;          /* of each thread: three rows and the partial sums */
-  struct pd_ttmc_block *block;
-  struct pd_ttmc_part *part;
-  uint32_t *place;                                /* of a row's numbers */
-  struct pd_ttmc_source source[POLYAD_MAX_ORDER]; /* of each mode */
-  struct pd_ttmc_order order[POLYAD_MAX_ORDER];
-};
-
 /* Numbers of the longest row, and of the partial sums below it in any order of the columns: each
  * is a product that leaves out at least one rank. */
 static bool sizes(int order, const uint64_t *ranks, uint64_t *row, uint64_t *partial) {
@@ -54,52 +43,39 @@ uint64_t pd_ttmc_work_bytes(pd_ttmc_rows_function *rows, const void *storage, co
   return bytes;
 }
 
-void pd_ttmc_work_destroy(polyad_context *context, void *pointer) {
+void pd_ttmc_work_clear(polyad_context *context, void *pointer) {
   struct pd_ttmc_work *work = pointer;
-  if (work == NULL) return;
   for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
     pd_ttmc_order_clear(context, &work->order[n]);
-  pd_free(context, work->sums);
-  pd_free(context, work->block);
-  pd_free(context, work->part);
-  pd_free(context, work->place);
-  pd_free(context, work);
 }
 
-polyad_status pd_ttmc_work_create(polyad_context *context, pd_ttmc_rows_function *rows,
-                                  const void *storage, const uint64_t *ranks, void **scratch) {
-  polyad_status status = POLYAD_OK;
-  struct pd_ttmc_work *work = NULL;
+polyad_status pd_ttmc_work_fill(polyad_context *context, pd_ttmc_rows_function *rows,
+                                const void *storage, const uint64_t *ranks,
+                                struct pd_ttmc_work *work) {
   struct pd_ttmc_source first;
   struct pd_ttmc_segments segments;
   uint64_t row, partial;
-  *scratch = NULL;
   rows(storage, 0, &first, &segments);
   if (!sizes(first.columns + 1, ranks, &row, &partial) || row > UINT32_MAX)
     return pd_fail(context, POLYAD_OVERFLOW,
                    "the product of the ranks is too large; expected at most %llu columns",
                    (unsigned long long)UINT32_MAX);
-  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &work));
   work->threads = pd_kernel_threads(context, first.nnz, row);
   work->row = row;
   work->partial = partial;
   uint64_t threads = (uint64_t)work->threads;
-  PD_TRY_CLEANUP(
-      PD_NEW(context, pd_mul_saturated(threads, numbers_each(row, partial)), &work->sums));
-  PD_TRY_CLEANUP(PD_NEW_ZERO(context, threads, &work->block));
-  PD_TRY_CLEANUP(PD_NEW_ZERO(context, threads, &work->part));
-  PD_TRY_CLEANUP(PD_NEW(context, row, &work->place));
+  PD_TRY(
+      PD_SCRATCH(&work->base, pd_mul_saturated(threads, numbers_each(row, partial)), &work->sums));
+  PD_TRY(PD_SCRATCH_ZERO(&work->base, threads, &work->block));
+  PD_TRY(PD_SCRATCH_ZERO(&work->base, threads, &work->part));
+  PD_TRY(PD_SCRATCH(&work->base, row, &work->place));
   for (int n = 0; n <= first.columns; ++n) {
     rows(storage, n, &work->source[n], &segments);
     if (segments.count == 0) continue;
-    PD_TRY_CLEANUP(pd_ttmc_order_create(context, &segments, &work->order[n]));
+    PD_TRY(pd_ttmc_order_create(context, &segments, &work->order[n]));
     work->source[n].sorted = &work->order[n];
   }
-  *scratch = work;
-  work = NULL;
-cleanup:
-  pd_ttmc_work_destroy(context, work);
-  return status;
+  return POLYAD_OK;
 }
 
 /* Places in the storage of the nonzeros from `first` on in the source's order. */

@@ -4,16 +4,29 @@
 
 #include "formats/ttmc/ttmc_source.h"
 
+struct pd_ttmc_part;
+
 /** Memory of running chains on one storage. */
-struct pd_ttmc_work;
+struct pd_ttmc_work {
+  struct pd_scratch base;
+  int threads;
+  uint64_t row, partial; /* numbers of the longest row, and of the sums below it */
+  double *sums;          /* of each thread: three rows and the partial sums */
+  struct pd_ttmc_block *block;
+  struct pd_ttmc_part *part;
+  uint32_t *place;                                /* of a row's numbers */
+  struct pd_ttmc_source source[POLYAD_MAX_ORDER]; /* of each mode */
+  struct pd_ttmc_order order[POLYAD_MAX_ORDER];
+};
 
 /** Slot `rows` of a format. */
 typedef void pd_ttmc_rows_function(const void *storage, int mode, struct pd_ttmc_source *source,
                                    struct pd_ttmc_segments *segments);
 
-/** `scratch` becomes a struct pd_ttmc_work, NULL on failure. */
-polyad_status pd_ttmc_work_create(polyad_context *context, pd_ttmc_rows_function *rows,
-                                  const void *storage, const uint64_t *ranks, void **scratch);
+polyad_status pd_ttmc_work_fill(polyad_context *context, pd_ttmc_rows_function *rows,
+                                const void *storage, const uint64_t *ranks,
+                                struct pd_ttmc_work *work);
+void pd_ttmc_work_clear(polyad_context *context, void *work);
 /** UINT64_MAX when a product overflows. */
 uint64_t pd_ttmc_work_bytes(pd_ttmc_rows_function *rows, const void *storage, const uint64_t *ranks,
                             int threads);
@@ -24,18 +37,16 @@ uint64_t pd_ttmc_work_bytes(pd_ttmc_rows_function *rows, const void *storage, co
   static uint64_t name##_ttmc_bytes(const void *storage, const uint64_t *ranks, int threads) {     \
     return pd_ttmc_work_bytes(pd_##name##_row_source, storage, ranks, threads);                    \
   }                                                                                                \
-  static polyad_status name##_ttmc_create(polyad_context *context, const struct pd_device *device, \
-                                          const void *storage, const uint64_t *ranks,              \
-                                          void **scratch) {                                        \
-    (void)device;                                                                                  \
-    return pd_ttmc_work_create(context, pd_##name##_row_source, storage, ranks, scratch);          \
+  static polyad_status name##_ttmc_fill(polyad_context *context, const void *storage,              \
+                                        const uint64_t *ranks, void *work) {                       \
+    return pd_ttmc_work_fill(context, pd_##name##_row_source, storage, ranks, work);               \
   }                                                                                                \
   const struct pd_walk pd_##name##_ttmc_walk = {.ops = PD_OPS_TTMC,                                \
+                                                .scratch_bytes = sizeof(struct pd_ttmc_work),      \
                                                 .workspace_bytes = name##_ttmc_bytes,              \
-                                                .workspace_create = name##_ttmc_create,            \
-                                                .workspace_destroy = pd_ttmc_work_destroy,         \
+                                                .fill = name##_ttmc_fill,                          \
+                                                .clear = pd_ttmc_work_clear,                       \
                                                 .run = pd_ttmc_run};
-void pd_ttmc_work_destroy(polyad_context *context, void *work);
 polyad_status pd_ttmc_run(polyad_context *context, const void *storage, void *work,
                           const struct pd_call *call);
 

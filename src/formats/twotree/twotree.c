@@ -76,13 +76,11 @@ static void twotree_arrays(void *storage, struct pd_arrays *arrays) {
 /* Everything but the sides' arrays. */
 static polyad_status twotree_create(polyad_context *context, const polyad_tensor *tensor,
                                     const struct pd_request *request, struct pd_traits *traits,
-                                    struct pd_twotree **out) {
-  struct pd_twotree *twotree;
+                                    struct pd_twotree *twotree) {
   struct pd_twotree_cut cut;
   PD_TRY(pd_traits_of_request(context, tensor, request, traits));
   PD_TRY(pd_traits_count_tuples(context, tensor, request, traits));
   pd_twotree_cut_choose(traits, request, &cut);
-  PD_TRY(PD_NEW_ZERO(context, 1, &twotree));
   twotree->order = tensor->order;
   twotree->nnz = tensor->nnz;
   twotree->type = tensor->type;
@@ -92,18 +90,13 @@ static polyad_status twotree_create(polyad_context *context, const polyad_tensor
   twotree->sides = cut.sides;
   for (int s = 0; s < cut.sides; ++s)
     twotree->side[s].modes = pd_twotree_modes_of(tensor->order, &cut, s);
-  *out = twotree;
   return POLYAD_OK;
 }
 
 static polyad_status twotree_begin(polyad_context *context, const polyad_tensor *tensor,
-                                   const struct pd_request *request, void **storage) {
-  struct pd_twotree *twotree;
+                                   const struct pd_request *request, void *storage) {
   struct pd_traits traits;
-  *storage = NULL;
-  PD_TRY(twotree_create(context, tensor, request, &traits, &twotree));
-  *storage = twotree;
-  return POLYAD_OK;
+  return twotree_create(context, tensor, request, &traits, storage);
 }
 
 /* All sides are made from one tensor on the device. */
@@ -121,22 +114,17 @@ static polyad_status twotree_build_there(polyad_context *context, struct pd_buil
 }
 
 static polyad_status twotree_build(polyad_context *context, polyad_tensor *tensor, bool take,
-                                   const struct pd_request *request, void **storage) {
+                                   const struct pd_request *request, void *storage) {
   (void)take; /* all sides are made from the tensor's arrays */
-  struct pd_twotree *twotree;
+  struct pd_twotree *twotree = storage;
   struct pd_traits traits;
-  polyad_status status = POLYAD_OK;
-  *storage = NULL;
-  PD_TRY(twotree_create(context, tensor, request, &traits, &twotree));
-  for (int s = 0; s < twotree->sides && status == POLYAD_OK; ++s)
-    status = twotree->on_gpu
-                 ? pd_twotree_copies_build(context, tensor, &traits, request, &twotree->side[s])
-                 : pd_twotree_side_build(context, tensor, &traits, request, &twotree->side[s]);
-  if (status == POLYAD_OK)
-    *storage = twotree;
-  else
-    pd_storage_free(context, &pd_twotree_format, twotree);
-  return status;
+  PD_TRY(pd_traits_of_request(context, tensor, request, &traits));
+  PD_TRY(pd_traits_count_tuples(context, tensor, request, &traits));
+  for (int s = 0; s < twotree->sides; ++s)
+    PD_TRY(twotree->on_gpu
+               ? pd_twotree_copies_build(context, tensor, &traits, request, &twotree->side[s])
+               : pd_twotree_side_build(context, tensor, &traits, request, &twotree->side[s]));
+  return POLYAD_OK;
 }
 
 static polyad_status twotree_check(polyad_context *context, const void *storage) {

@@ -15,6 +15,7 @@
 #include <string.h>
 
 struct scratch {
+  struct pd_scratch base;
   struct pd_rowsum_scratch *pass;
   struct pd_rowsum_scratch *tuples[PD_TWOTREE_MAX_ORDER]; /* of lists of tuples */
   void *rows[PD_TWOTREE_MAX_ORDER];                       /* Y */
@@ -54,52 +55,28 @@ static uint64_t twotree_cpu_workspace_bytes(const void *storage, const uint64_t 
   return pd_add_saturated(total, twotree_cpu_table_bytes(twotree, rank));
 }
 
-static void twotree_cpu_workspace_destroy(polyad_context *context, void *pointer) {
+static polyad_status twotree_cpu_fill(polyad_context *context, const void *storage,
+                                      const uint64_t *ranks, void *pointer) {
+  const uint64_t rank = ranks[0];
+  const struct pd_twotree *twotree = storage;
   struct scratch *scratch = pointer;
-  if (scratch == NULL) return;
-  pd_rowsum_scratch_destroy(context, scratch->pass);
-  for (int s = 0; s < PD_TWOTREE_MAX_ORDER; ++s) {
-    pd_rowsum_scratch_destroy(context, scratch->tuples[s]);
-    pd_free(context, scratch->rows[s]);
-  }
-  pd_free(context, scratch);
-}
-
-static polyad_status twotree_cpu_fill(polyad_context *context, const struct pd_twotree *twotree,
-                                      uint64_t rank, struct scratch *scratch) {
   uint64_t numbers;
-  PD_TRY(pd_rowsum_scratch_create(context, twotree->type, rank, twotree_cpu_block_rows(twotree),
+  PD_TRY(pd_rowsum_scratch_create(&scratch->base, twotree->type, rank,
+                                  twotree_cpu_block_rows(twotree),
                                   pd_kernel_threads(context, twotree->nnz, rank), &scratch->pass));
-  PD_TRY(
-      pd_rowsum_scratch_add_tables(context, twotree_cpu_table_bytes(twotree, rank), scratch->pass));
+  PD_TRY(pd_rowsum_scratch_add_tables(scratch->pass, twotree_cpu_table_bytes(twotree, rank)));
   for (int s = 0; s < twotree->sides; ++s) {
     uint64_t tuples = twotree->side[s].tuples;
     if (tuples == 0) continue;
     if (!pd_mul(tuples, rank, &numbers))
       return pd_fail(context, POLYAD_OVERFLOW, "%llu partial rows of rank %llu are too large",
                      (unsigned long long)tuples, (unsigned long long)rank);
-    PD_TRY(pd_rowsum_scratch_create(context, twotree->type, rank, 1,
+    PD_TRY(pd_rowsum_scratch_create(&scratch->base, twotree->type, rank, 1,
                                     pd_kernel_threads(context, tuples, rank), &scratch->tuples[s]));
-    PD_TRY(pd_alloc(context, numbers, pd_type_bytes(twotree->type), &scratch->rows[s]));
+    PD_TRY(
+        pd_scratch_array(&scratch->base, numbers, pd_type_bytes(twotree->type), &scratch->rows[s]));
   }
   return POLYAD_OK;
-}
-
-static polyad_status twotree_cpu_workspace_create(polyad_context *context,
-                                                  const struct pd_device *device,
-                                                  const void *storage, const uint64_t *ranks,
-                                                  void **out) {
-  const uint64_t rank = ranks[0];
-  (void)device;
-  struct scratch *scratch;
-  *out = NULL;
-  PD_TRY(PD_NEW_ZERO(context, 1, &scratch));
-  polyad_status status = twotree_cpu_fill(context, storage, rank, scratch);
-  if (status == POLYAD_OK)
-    *out = scratch;
-  else
-    twotree_cpu_workspace_destroy(context, scratch);
-  return status;
 }
 
 /* The factors of a side's other modes, on which its partial rows rest. */
@@ -201,8 +178,8 @@ static uint64_t twotree_cpu_sum_depth(const void *storage, const void *scratch, 
 static const struct pd_walk twotree_cpu_rows = {
     .ops = PD_OPS_MTTKRP | PD_OPS_GRADIENT | PD_OPS_GAIN,
     .workspace_bytes = twotree_cpu_workspace_bytes,
-    .workspace_create = twotree_cpu_workspace_create,
-    .workspace_destroy = twotree_cpu_workspace_destroy,
+    .scratch_bytes = sizeof(struct scratch),
+    .fill = twotree_cpu_fill,
     .run = twotree_cpu_run,
 };
 

@@ -7,9 +7,9 @@
 #include "formats/twotree/twotree_cut.h"
 
 struct twotree_cuda_scratch {
-  const struct pd_device *device;
-  void *pass; /* of sums over nonzeros: they are as many on every side */
-  void *tuples[PD_TWOTREE_MAX_ORDER];
+  struct pd_scratch base;
+  struct pd_ordered_scratch pass; /* of sums over nonzeros: they are as many on every side */
+  struct pd_ordered_scratch tuples[PD_TWOTREE_MAX_ORDER];
   struct pd_matrix rows[PD_TWOTREE_MAX_ORDER]; /* Y */
   struct pd_versions made[PD_TWOTREE_MAX_ORDER];
 };
@@ -41,49 +41,28 @@ static uint64_t twotree_cuda_workspace_bytes(const void *storage, const uint64_t
   return total;
 }
 
-static void twotree_cuda_workspace_destroy(polyad_context *context, void *pointer) {
-  struct twotree_cuda_scratch *scratch = pointer;
-  if (scratch == NULL) return;
-  sums()->workspace_destroy(context, scratch->pass);
-  for (int s = 0; s < PD_TWOTREE_MAX_ORDER; ++s) {
-    sums()->workspace_destroy(context, scratch->tuples[s]);
-    pd_cuda_release(context, scratch->device, scratch->rows[s].data);
-  }
-  pd_cuda_services->free(context, scratch);
-}
-
 static polyad_status create_rows(polyad_context *context, const struct pd_twotree *twotree, int s,
                                  const uint64_t *ranks, struct twotree_cuda_scratch *scratch) {
-  const struct pd_device *device = scratch->device;
+  const struct pd_device *device = scratch->base.device;
   uint64_t tuples = twotree->side[s].tuples, rank = ranks[0];
   scratch->rows[s] = (struct pd_matrix){
       .device = device, .type = twotree->type, .rows = tuples, .columns = rank, .stride = rank};
-  PD_TRY(sums()->workspace_create(context, device, &twotree->side[s].by_tuple, ranks,
-                                  &scratch->tuples[s]));
-  return device->functions->allocate(context, device, rows_bytes(tuples, rank, twotree->type),
-                                     &scratch->rows[s].data);
+  scratch->tuples[s].base = pd_scratch_part(&scratch->base);
+  PD_TRY(sums()->fill(context, &twotree->side[s].by_tuple, ranks, &scratch->tuples[s]));
+  return PD_CUDA_SCRATCH(context, &scratch->base, rows_bytes(tuples, rank, twotree->type), 1,
+                         &scratch->rows[s].data);
 }
 
-static polyad_status twotree_cuda_workspace_create(polyad_context *context,
-                                                   const struct pd_device *device,
-                                                   const void *storage, const uint64_t *ranks,
-                                                   void **out) {
+static polyad_status twotree_cuda_fill(polyad_context *context, const void *storage,
+                                       const uint64_t *ranks, void *pointer) {
   const struct pd_twotree *twotree = storage;
-  struct twotree_cuda_scratch *scratch;
-  polyad_status status = POLYAD_OK;
-  *out = NULL;
-  PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *scratch, (void **)&scratch));
-  *scratch = (struct twotree_cuda_scratch){.device = device};
+  struct twotree_cuda_scratch *scratch = pointer;
+  scratch->pass.base = pd_scratch_part(&scratch->base);
   if (twotree->nnz > 0)
-    status = sums()->workspace_create(context, device, &twotree->side[0].nonzeros, ranks,
-                                      &scratch->pass);
-  for (int s = 0; s < twotree->sides && status == POLYAD_OK; ++s)
-    if (twotree->side[s].tuples > 0) status = create_rows(context, twotree, s, ranks, scratch);
-  if (status == POLYAD_OK)
-    *out = scratch;
-  else
-    twotree_cuda_workspace_destroy(context, scratch);
-  return status;
+    PD_TRY(sums()->fill(context, &twotree->side[0].nonzeros, ranks, &scratch->pass));
+  for (int s = 0; s < twotree->sides; ++s)
+    if (twotree->side[s].tuples > 0) PD_TRY(create_rows(context, twotree, s, ranks, scratch));
+  return POLYAD_OK;
 }
 
 /* The side of a mode, and the mode's number there. */
@@ -111,7 +90,7 @@ static polyad_status make_partial_rows(polyad_context *context, const struct pd_
     rests_on |= UINT64_C(1) << modes->other[k];
   }
   if (pd_versions_hold(&scratch->made[s], factors, rests_on)) return POLYAD_OK;
-  PD_TRY(sums()->run(context, &twotree->side[s].nonzeros, scratch->pass, &call));
+  PD_TRY(sums()->run(context, &twotree->side[s].nonzeros, &scratch->pass, &call));
   pd_versions_set(&scratch->made[s], factors, rests_on);
   return POLYAD_OK;
 }
@@ -120,7 +99,7 @@ static polyad_status twotree_cuda_run(polyad_context *context, const void *stora
                                       const struct pd_call *call) {
   const struct pd_twotree *twotree = storage;
   struct twotree_cuda_scratch *scratch = workspace;
-  const struct pd_device *device = scratch->device;
+  const struct pd_device *device = scratch->base.device;
   struct pd_matrix *out = call->out;
   int which = 0, s = side_of(twotree, call->mode, &which);
   const struct pd_twotree_modes *modes = &twotree->side[s].modes;
@@ -128,13 +107,13 @@ static polyad_status twotree_cuda_run(polyad_context *context, const void *stora
     return device->functions->fill_zero(context, device, out->data,
                                         out->rows * out->stride * pd_type_bytes(out->type));
   if (modes->count == 1)
-    return sums()->run(context, &twotree->side[s].nonzeros, scratch->pass, call);
+    return sums()->run(context, &twotree->side[s].nonzeros, &scratch->pass, call);
   PD_TRY(make_partial_rows(context, twotree, scratch, s, call->factors));
   const struct pd_matrix *inputs[POLYAD_MAX_ORDER] = {&scratch->rows[s]};
   const struct pd_call last = {.op = PD_MTTKRP, .mode = 1 + which, .factors = inputs, .out = out};
   for (int k = 0; k < modes->count; ++k)
     inputs[1 + k] = call->factors[modes->mode[k]];
-  return sums()->run(context, &twotree->side[s].by_tuple, scratch->tuples[s], &last);
+  return sums()->run(context, &twotree->side[s].by_tuple, &scratch->tuples[s], &last);
 }
 
 /* Those on the way into a partial row, and from there into the mode's. */
@@ -145,10 +124,10 @@ static uint64_t twotree_cuda_sum_depth(const void *storage, const void *workspac
   int which = 0, s = side_of(twotree, mode, &which);
   uint64_t depth = 0;
   if (twotree->nnz == 0) return 0;
-  depth =
-      pd_modecopy_kernels_cuda.sum_depth(&twotree->side[s].nonzeros, scratch->pass, 0, longest_row);
+  depth = pd_modecopy_kernels_cuda.sum_depth(&twotree->side[s].nonzeros, &scratch->pass, 0,
+                                             longest_row);
   if (twotree->side[s].modes.count == 1) return depth;
-  return depth + pd_modecopy_kernels_cuda.sum_depth(&twotree->side[s].by_tuple, scratch->tuples[s],
+  return depth + pd_modecopy_kernels_cuda.sum_depth(&twotree->side[s].by_tuple, &scratch->tuples[s],
                                                     1 + which, longest_row);
 }
 
@@ -173,8 +152,8 @@ static uint64_t twotree_cuda_device_bytes(const struct pd_traits *traits,
 static const struct pd_walk twotree_cuda_rows = {
     .ops = PD_OPS_MTTKRP,
     .workspace_bytes = twotree_cuda_workspace_bytes,
-    .workspace_create = twotree_cuda_workspace_create,
-    .workspace_destroy = twotree_cuda_workspace_destroy,
+    .scratch_bytes = sizeof(struct twotree_cuda_scratch),
+    .fill = twotree_cuda_fill,
     .run = twotree_cuda_run,
 };
 
