@@ -9,7 +9,8 @@
 #             where it exists
 #   test      the tests labelled gpu, and the formats' tests on the CPU
 #   sanitize  tests/gpu/sanitize.sh: compute-sanitizer's four tools on a small set
-#   mutate    the mutation gate (tools/mutate.py) on all cores, for MUTATE_SECONDS (480) at most: report.json
+#   mutate    the mutation gate (tools/mutate.py) on all cores, for MUTATE_SECONDS (480) at most: report.json,
+#             which begins as .carry/report.json where there is one, so that a later run goes on
 #   small     measures `gpu-small` of bench/tensors.py, generated and real tensors, and movies: both
 #             formats, the papers' variants, CP-ALS
 #   medium    `gpu-medium`        large   `gpu-large`
@@ -131,6 +132,7 @@ sanitize() {
 mutate() {
   build='build-mutation'
   use_carried
+  [ ! -e .carry/report.json ] || cp .carry/report.json "$OUT/"
   python3 tools/mutate.py --jobs "$(nproc)" --seconds "${MUTATE_SECONDS:-480}" --report "$OUT/report.json"
 }
 

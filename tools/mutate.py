@@ -8,7 +8,8 @@ mutant and several are tested at a time. A mutant counts as killed by the first 
 crashes or takes much longer than usual; tests that know the file come first, then all others, the
 quickest first. A mutant whose object code is that of the original is none. Which mutants are made
 depends on the seed and on the text of the lines only: a change elsewhere keeps them. Results go
-into the report after each mutant, and a later run goes on where an earlier one stopped.
+into the report after each mutant, and a later run goes on where an earlier one stopped: --seconds
+bounds a run, its build included, and a copy of the report is all that another machine needs.
 
 usage: tools/mutate.py [options]            make and test mutants
        tools/mutate.py --list [options]     say which ones there are
@@ -254,8 +255,12 @@ class Bench:
                             "-DPOLYAD_BUILD_PYTHON=OFF", "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
                             "-DCMAKE_C_FLAGS_RELWITHDEBINFO=-O1", *launcher],
                            check=True, stdout=subprocess.DEVNULL)
-        subprocess.run(["cmake", "--build", self.build, "-j", str(self.jobs)], check=True,
-                       stdout=subprocess.DEVNULL)
+        left = None if self.deadline == math.inf else max(0, self.deadline - time.monotonic())
+        try:
+            subprocess.run(["cmake", "--build", self.build, "-j", str(self.jobs)], check=True,
+                           stdout=subprocess.DEVNULL, timeout=left)
+        except subprocess.TimeoutExpired as late:
+            raise Stopped from late
         commands = json.loads((self.build / "compile_commands.json").read_text())
         self.compiling = {entry["file"]: entry for entry in commands
                           if "polyad_objects.dir" in entry["command"]}
@@ -288,7 +293,7 @@ def is_quick(test):
               for label in item["value"]]
     name = Path(test.get("command", [""])[0]).name
     return name.startswith(("test_", "replay_")) and not {"long", "gpu"} & set(labels) and (
-        test["name"] != "portable_opencl")
+        not test["name"].startswith("portable_opencl"))
 
 
 def end_group(leader):
@@ -513,7 +518,8 @@ class Gate:
                 del self.done[mutant.id]
             else:
                 self.done[mutant.id] = {**mutant.about(), **result}
-                say_result(mutant, result)
+                left = sum(1 for _ in wanted(self.every, self.done))
+                say_result(mutant, result, f"[{left} to come] ")
                 keep(self.arguments.report, self.report())
             self.changed.notify_all()
 
@@ -540,8 +546,8 @@ class Gate:
             raise
 
 
-def say_result(mutant, result):
-    print(f"{mutant.file}:{mutant.line}: {mutant.old.split('(')[0]} -> {mutant.new}: "
+def say_result(mutant, result, before=""):
+    print(f"{before}{mutant.file}:{mutant.line}: {mutant.old.split('(')[0]} -> {mutant.new}: "
           f"{result['result']} {result.get('by', '')}", flush=True)
 
 
@@ -554,7 +560,7 @@ def in_threads(workers, work):
 
 
 def set_up(arguments, deadline):
-    """The bench, which knows how long the tests take, and its workers."""
+    """The workers, over a bench that knows how long the tests take."""
     bench = Bench(arguments.build.resolve(), arguments.jobs, deadline)
     bench.prepare()
     workers = [Worker(bench, number) for number in range(arguments.jobs)]
@@ -577,7 +583,7 @@ def set_up(arguments, deadline):
     print(f"mutate: {len(bench.usual)} tests take {sum(one[0] for one in bench.usual.values()):.0f} s "
           f"of processor time" + "".join(f"; {name} fails as things are and is left out"
                                          for name in bench.left_out), flush=True)
-    return bench, workers
+    return workers
 
 
 def arguments_of():
@@ -617,14 +623,16 @@ def main():
         for mutant in todo:
             print(f"{mutant.id} {mutant.file}:{mutant.line}\n  - {mutant.before}\n  + {mutant.after}")
         return 0
+    try:
+        workers = set_up(arguments, deadline) if todo else []
+    except Stopped:
+        print("mutate: the time was over before all was built; expected more --seconds")
+        return 1
     if arguments.only:
-        _, workers = set_up(arguments, deadline)
         say_result(todo[0], workers[0].judge(todo[0]))
         return 0
     gate = Gate(arguments, every, done, equivalent)
-    if todo:
-        _, workers = set_up(arguments, deadline)
-        in_threads(workers, gate.work)
+    in_threads(workers, gate.work)
     report = gate.report()
     print_summary(report["mutants"], equivalent)
     summary, left = report["summary"], sum(1 for _ in wanted(every, done))
