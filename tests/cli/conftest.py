@@ -30,6 +30,17 @@ class Result:
         return json.loads(self.out.decode("utf-8", "strict"), parse_constant=refuse_constant)
 
 
+def pytest_addoption(parser):
+    parser.addoption("--part", default="1/1", help="K/N: every N-th case from the K-th on")
+
+
+@pytest.hookimpl(trylast=True)  # of what the other options leave
+def pytest_collection_modifyitems(config, items):
+    part, parts = map(int, config.getoption("--part").split("/"))
+    config.hook.pytest_deselected(items=[item for k, item in enumerate(items) if k % parts != part - 1])
+    items[:] = items[part - 1::parts]
+
+
 def refuse_constant(name):
     raise AssertionError(f"JSON holds {name}")
 

@@ -175,9 +175,13 @@ static void check_case(const char *device, int turn, const struct mttkrp_case *f
   polyad_context_destroy(context);
 }
 
+/* The device that the command line names, and which of how many parts of the cases. */
+static const char *chosen = "opencl";
+static int chosen_part = 1, chosen_parts = 1;
+
 /* Every rank and variant in both types; cases in turn. */
 static void check_device(const char *device) {
-  for (int c = 0; c < CASES; ++c)
+  for (int c = chosen_part - 1; c < CASES; c += chosen_parts)
     for (int r = 0; r < 4; ++r) {
       int turn = c + r;
       check_case(device, turn, &cases[c], ranks[(c * 5 + r) % RANKS],
@@ -197,9 +201,6 @@ static void test_every_instruction_set(void **state) {
   }
   pd_isa_force(PD_ISA_COUNT);
 }
-
-/* The device that the command line names. */
-static const char *chosen = "opencl";
 
 static void test_device(void **state) {
   (void)state;
@@ -272,7 +273,8 @@ static void test_wrong_arguments(void **state) {
   polyad_context_destroy(context);
 }
 
-/* Without an argument the CPU; with one, that device. */
+/* Without an argument the CPU; with one, that device; with another, K/N, part K of N of its cases.
+ */
 int main(int argc, char **argv) {
   const struct CMUnitTest of_cpu[] = {
       cmocka_unit_test(test_every_instruction_set),
@@ -282,6 +284,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest of_device[] = {cmocka_unit_test(test_device)};
   if (argc < 2) return cmocka_run_group_tests(of_cpu, NULL, NULL);
   chosen = argv[1];
+  if (argc > 2 && sscanf(argv[2], "%d/%d", &chosen_part, &chosen_parts) != 2) return 1;
   int code = missing(chosen);
   return code != 0 ? code : cmocka_run_group_tests(of_device, NULL, NULL);
 }
