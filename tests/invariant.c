@@ -2,27 +2,49 @@
  * log-likelihood) is that of the returned model, computed here anew in long double, to the bound
  * that the run states; and the trace falls by no more than its bounds (of Tucker, and the factors'
  * rounding). The linker puts the checks around the functions (--wrap; see tests/CMakeLists.txt).
- * Problems that would take long are not checked. */
+ * Problems that would take long are not checked.
+ *
+ * Of a team every member calls the decomposition, and so its check: it visits the member's own
+ * nonzeros, and the members add up what they have. Members that are devices of one process are all
+ * behind the one plan that the caller has. */
 #include "harness.h"
 #include "invariant_model.h"
-#include "plan/plan.h"
+#include "plan/members.h"
+#include "plan/part.h"
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { MOST_PRODUCTS = 1 << 26 };
 
+/* The whole tensor's nonzeros and lengths, whatever this member has of it. */
+static uint64_t whole_nnz(const polyad_plan *plan) {
+  return plan->part != NULL ? plan->part->nnz : plan->nnz;
+}
+
+static const uint64_t *whole_dims(const polyad_plan *plan) {
+  return plan->part != NULL ? plan->part->dims : plan->dims;
+}
+
+/* What a check takes is not of the context under test, whose allocations may be made to fail. */
+static _Thread_local polyad_context *checking;
+
+/* The team whose other members check the same run; NULL: there are none. */
+static polyad_team *team_of(const polyad_plan *plan) {
+  return plan->members == NULL ? pd_plan_team(plan) : NULL;
+}
+
 static bool worth_it(const polyad_plan *plan, const struct invariant_model *model, uint64_t rank) {
-  uint64_t products = pd_mul_saturated(plan->nnz, invariant_work(model));
+  uint64_t products = pd_mul_saturated(whole_nnz(plan), invariant_work(model));
   for (int n = 0; n < plan->order; ++n)
-    products =
-        pd_add_saturated(products, pd_mul_saturated(plan->dims[n], pd_mul_saturated(rank, rank)));
+    products = pd_add_saturated(
+        products, pd_mul_saturated(whole_dims(plan)[n], pd_mul_saturated(rank, rank)));
   return products < MOST_PRODUCTS;
 }
 
-/* Calls `use` with every nonzero of the plan's. */
-static void visit(const polyad_plan *plan, const struct invariant_model *model,
-                  void (*use)(long double x, long double m, void *sums), void *sums) {
+static void visit_own(const polyad_plan *plan, const struct invariant_model *model,
+                      void (*use)(long double x, long double m, void *sums), void *sums) {
   struct pd_plan_nonzeros opened;
   assert_int_equal(pd_plan_nonzeros_open(plan->context, plan, &opened), POLYAD_OK);
   struct pd_nonzeros nonzeros = opened.all;
@@ -32,12 +54,71 @@ static void visit(const polyad_plan *plan, const struct invariant_model *model,
     nonzeros.decode(nonzeros.storage, first, count, &chunk);
     for (int p = 0; p < count; ++p) {
       uint64_t coordinate[POLYAD_MAX_ORDER];
-      for (int n = 0; n < plan->order; ++n)
-        coordinate[n] = chunk.index[n][p];
+      for (int n = 0; n < plan->order; ++n) {
+        uint64_t index = chunk.index[n][p];
+        coordinate[n] = plan->part != NULL ? plan->part->mode[n].index[index] : index;
+      }
       use((long double)chunk.value[p], invariant_entry(model, coordinate), sums);
     }
   }
   pd_plan_nonzeros_close(plan->context, plan, &opened);
+}
+
+/* Calls `use` with every nonzero of the plan's, of all devices that share it. */
+static void visit(const polyad_plan *plan, const struct invariant_model *model,
+                  void (*use)(long double x, long double m, void *sums), void *sums) {
+  for (int k = 0; k < pd_members_count(plan); ++k)
+    visit_own(pd_members_plan(plan, k), model, use, sums);
+}
+
+/* Adds `count` sums up over a team, in double: each loses `team_lost` of its size at most. */
+static void add_over_team(const polyad_plan *plan, int count, long double *const *sums) {
+  polyad_team *team = team_of(plan);
+  double numbers[4];
+  if (team == NULL) return;
+  for (int k = 0; k < count; ++k)
+    numbers[k] = (double)*sums[k];
+  assert_int_equal(pd_team_sum(checking, team, (uint64_t)count, numbers), POLYAD_OK);
+  for (int k = 0; k < count; ++k)
+    *sums[k] = numbers[k];
+}
+
+static long double team_lost(const polyad_plan *plan) {
+  polyad_team *team = team_of(plan);
+  return team == NULL ? 0 : (pd_team_size(team) + 1) * 0x1p-53L;
+}
+
+/* A team's model is member 0's: the others get a copy of it. */
+static polyad_ktensor *model_of(const polyad_plan *plan, polyad_ktensor *model) {
+  polyad_team *team = team_of(plan);
+  polyad_ktensor *copy;
+  uint64_t shape[2] = {0};
+  if (team == NULL) return model;
+  assert_int_equal(polyad_context_create(&checking), POLYAD_OK);
+  if (pd_team_rank(team) == 0) {
+    shape[0] = polyad_ktensor_rank(model);
+    shape[1] = (uint64_t)polyad_ktensor_type(model);
+  }
+  assert_int_equal(pd_team_broadcast(checking, team, 0, shape, sizeof shape), POLYAD_OK);
+  polyad_type type = (polyad_type)shape[1];
+  assert_int_equal(
+      polyad_ktensor_create(checking, plan->order, whole_dims(plan), shape[0], type, &copy),
+      POLYAD_OK);
+  for (int n = -1; n < plan->order; ++n) {
+    size_t rows = n < 0 ? 1 : (size_t)whole_dims(plan)[n];
+    size_t bytes = rows * shape[0] * pd_type_bytes(type);
+    void *to = n < 0 ? polyad_ktensor_weights(copy) : polyad_ktensor_factor(copy, n);
+    if (pd_team_rank(team) == 0)
+      memcpy(to, n < 0 ? polyad_ktensor_weights(model) : polyad_ktensor_factor(model, n), bytes);
+    assert_int_equal(pd_team_broadcast(checking, team, 0, to, bytes), POLYAD_OK);
+  }
+  return copy;
+}
+
+static void forget(polyad_ktensor *copy, const polyad_ktensor *model) {
+  if (copy == model) return;
+  polyad_ktensor_destroy(copy);
+  polyad_context_destroy(checking);
 }
 
 static const char *type_name(const polyad_plan *plan) {
@@ -62,9 +143,10 @@ static long double fit_of(const polyad_plan *plan, const struct invariant_model 
                           long double *lost) {
   struct squares sum = {0};
   visit(plan, model, add_squares, &sum);
+  add_over_team(plan, 3, (long double *[]){&sum.data, &sum.missed, &sum.covered});
   long double rho = (sum.missed + (invariant_norm_squared(model) - sum.covered)) / sum.data;
   long double norms = invariant_magnitude(model);
-  long double error = 64 * LDBL_EPSILON * (1 + norms * norms / sum.data);
+  long double error = (64 * LDBL_EPSILON + 3 * team_lost(plan)) * (1 + norms * norms / sum.data);
   *lost = sqrtl(fmaxl(rho, 0) + error) - sqrtl(fmaxl(rho - error, 0));
   return 1 - sqrtl(fmaxl(rho, 0));
 }
@@ -100,9 +182,11 @@ polyad_status __wrap_polyad_cp_als(polyad_context *context, const polyad_plan *p
   polyad_run_info mine = {0};
   polyad_run_info *found = info != NULL ? info : &mine;
   polyad_status status = __real_polyad_cp_als(context, plan, options, model, found);
-  if (status == POLYAD_OK && pd_plan_team(plan) == NULL) { /* nobody has all of a team's tensor */
-    struct invariant_model seen = invariant_kruskal(*model, plan->value_exponent);
+  if (status == POLYAD_OK) {
+    polyad_ktensor *whole = model_of(plan, *model);
+    struct invariant_model seen = invariant_kruskal(whole, plan->value_exponent);
     if (worth_it(plan, &seen, options->rank)) check_fit(plan, &seen, found);
+    forget(whole, *model);
     if (found->reason == POLYAD_REASON_TOLERANCE && options->ridge == 0)
       assert_true(found->fit >= 0);
     if (options->ridge == 0) check_trace(found, 0);
@@ -211,14 +295,15 @@ static void check_likelihood(const polyad_plan *plan, polyad_ktensor *model,
   struct likelihood sum = {.exponent = plan->value_exponent};
   struct invariant_model seen = invariant_kruskal(model, 0);
   visit(plan, &seen, add_logarithm, &sum);
+  add_over_team(plan, 3, (long double *[]){&sum.counts, &sum.logarithms, &sum.magnitude});
   long double mass = invariant_mass(&seen), expected = sum.logarithms - mass;
   double unit = plan->type == POLYAD_F32 ? 0x1p-24 : 0x1p-53, rows = 0;
   for (int n = 0; n < plan->order; ++n)
-    rows += (double)plan->dims[n];
+    rows += (double)whole_dims(plan)[n];
   double steps = (double)polyad_ktensor_rank(model) + 4.0 * plan->order + 8;
-  long double bound = steps * unit * (sum.counts + mass) + 0x1p-53L *
-                                                               ((long double)plan->nnz + rows + 8) *
-                                                               (sum.magnitude + sum.counts + mass);
+  long double depth = (long double)whole_nnz(plan) + rows + 8;
+  long double bound = steps * unit * (sum.counts + mass) +
+                      (0x1p-53L * depth + team_lost(plan)) * (sum.magnitude + sum.counts + mass);
   if (!(fabsl(expected - (long double)found->log_likelihood) <= bound) &&
       !(isinf(expected) && expected == (long double)found->log_likelihood))
     fail_msg("log-likelihood %.15g is reported; that of the model is %.15Lg, to %.3Lg "
@@ -240,12 +325,14 @@ polyad_status __wrap_polyad_cp_apr(polyad_context *context, const polyad_plan *p
   polyad_run_info mine = {0};
   polyad_run_info *found = info != NULL ? info : &mine;
   polyad_status status = __real_polyad_cp_apr(context, plan, options, model, found);
-  if (status == POLYAD_OK && pd_plan_team(plan) == NULL) {
-    struct invariant_model seen = invariant_kruskal(*model, plan->value_exponent);
+  if (status == POLYAD_OK) {
+    polyad_ktensor *whole = model_of(plan, *model);
+    struct invariant_model seen = invariant_kruskal(whole, plan->value_exponent);
     if (worth_it(plan, &seen, options->rank)) {
-      check_likelihood(plan, *model, found);
+      check_likelihood(plan, whole, found);
       if (!isnan(found->fit)) check_fit(plan, &seen, found);
     }
+    forget(whole, *model);
   }
   polyad_run_info_clear(&mine);
   return status;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Every test that is neither long nor for a GPU ends after at most SECONDS, which its limit says.
 
-usage: test_limits.py CTEST BUILD SECONDS"""
+usage: time_limits.py CTEST BUILD SECONDS"""
 import json
 import subprocess
 import sys
