@@ -1,10 +1,12 @@
 #include "linalg/lapack.h"
 #include "core/machine.h"
 #include <dlfcn.h>
+#include <float.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Fortran's calling convention: everything by address, and the lengths of texts at the end. */
 typedef void (*syev_function)(const char *job, const char *triangle, const int *n, double *a,
@@ -130,6 +132,8 @@ polyad_status pd_eigen(polyad_context *context, size_t n, double *a, size_t stri
 enum { LAST_ROWS = 128, STEMR_NUMBERS = 18, STEMR_INTEGERS = 10 };
 /* Of a step: numbers of the matrix that a panel's columns read, and multiply-adds. */
 static const double step_numbers = 4e8, step_products = 1e9;
+/* Rows times vectors of one call of dstemr, which takes some 0.35 us for each. */
+static const double step_vectors = 1.2e6;
 
 struct tridiagonal {
   double *diagonal, *beside, *tau, *room; /* n numbers; room: BLOCK n, and 18 n for dstemr */
@@ -191,24 +195,96 @@ static int lapack_exponent_of(size_t n, const double *a) {
   return exponent;
 }
 
+/* ---- eigenvectors of the tridiagonal matrix ----------------------------------------------------
+ *
+ * One call of dstemr finds a range of them, and cannot be ended. So the range is cut: from the
+ * largest eigenvalue down, a part after another. Two vectors of different parts are orthogonal up
+ * to the sum of their residuals over the distance of their eigenvalues, so each cut is where that
+ * is widest among the lowest quarter of a part, whose vectors below the cut the next part finds
+ * again. Whether the cut was good is measured: where a part's vectors are not orthogonal to those
+ * above the cut, all begins anew with parts of twice the size. */
+
+enum { NEIGHBOURS = 16 }; /* vectors above a cut with which those below are compared */
+
+/* Eigenvalues number first to last, from 1, ascending, which come into work[0] on, and their
+ * vectors. `pair` is the matrix, its diagonal and what is beside it, which dstemr overwrites. */
+static polyad_status find_part(polyad_context *context, int n, const double *const pair[2],
+                               int first, int last, double *work, int *integers, double *vectors) {
+  int count = last - first + 1, found = 0, info = 0, accurate = 1;
+  int work_size = STEMR_NUMBERS * n, integers_size = STEMR_INTEGERS * n;
+  double none = 0, *diagonal = work + n, *beside = diagonal + n;
+  memcpy(diagonal, pair[0], (size_t)n * sizeof *diagonal);
+  memcpy(beside, pair[1], (size_t)n * sizeof *beside);
+  lapack.stemr("V", count == n ? "A" : "I", &n, diagonal, beside, &none, &none, &first, &last,
+               &found, work, vectors, &n, &count, integers + integers_size, &accurate, beside + n,
+               &work_size, integers, &integers_size, &info, 1, 1);
+  return end(context, info == 0 && found < count ? 1 : info);
+}
+
+/* Whether `count` vectors are orthogonal to the NEIGHBOURS that follow them, as far as LAPACK's own
+ * tests ask: to 30 n roundings. */
+static bool orthogonal(int n, const double *vectors, int count, int above) {
+  const double *other = vectors + (size_t)count * (size_t)n;
+  for (int a = 0; a < count; ++a)
+    for (int b = 0; b < above && b < NEIGHBOURS; ++b) {
+      const double *x = vectors + (size_t)a * (size_t)n, *y = other + (size_t)b * (size_t)n;
+      double sum = 0;
+      for (int i = 0; i < n; ++i)
+        sum += x[i] * y[i];
+      if (!(fabs(sum) <= 30 * 0.5 * DBL_EPSILON * n)) return false;
+    }
+  return true;
+}
+
+/* The first of the values above the widest gap in their lowest quarter. */
+static int cut_of(const double *values, int count) {
+  int cut = 0;
+  double widest = 0;
+  for (int k = 1; k <= count / 4; ++k)
+    if (values[k] - values[k - 1] > widest) {
+      widest = values[k] - values[k - 1];
+      cut = k;
+    }
+  return cut;
+}
+
+polyad_status pd_eigen_tridiagonal(struct pd_stage *stage, size_t rows, size_t wanted,
+                                   size_t at_once, const double *diagonal, const double *beside,
+                                   double *values, double *vectors, double *work, int *integers) {
+  const double *const pair[2] = {diagonal, beside};
+  int n = (int)rows, lowest = n - (int)wanted + 1, last = n, most = (int)at_once;
+  PD_TRY(loaded(stage->context));
+  while (last >= lowest) {
+    int first = last - lowest + 1 < most + most / 4 ? lowest : last - most + 1;
+    int count = last - first + 1, cut = 0;
+    double *to = vectors + (size_t)(first - lowest) * rows;
+    PD_TRY(pd_stage_tick(stage));
+    PD_TRY(find_part(stage->context, n, pair, first, last, work, integers, to));
+    bool good = orthogonal(n, to, count, n - last);
+    if (good && first > lowest) cut = cut_of(work, count);
+    if (!good || (first > lowest && cut == 0)) { /* no gap: those are all the same */
+      last = n;
+      most *= 2;
+      continue;
+    }
+    memcpy(values + first + cut - lowest, work + cut, (size_t)(count - cut) * sizeof *values);
+    last = first + cut - 1;
+  }
+  return POLYAD_OK;
+}
+
 polyad_status pd_eigen_leading(struct pd_stage *stage, size_t rows, double *a, size_t count,
                                double *values, double *vectors, double *work, int *integers) {
-  int n = (int)rows, most = (int)count, first = n - most + 1, found = 0, info = 0, accurate = 1;
-  int exponent = lapack_exponent_of(rows, a);
-  int work_size = STEMR_NUMBERS * n, integers_size = STEMR_INTEGERS * n;
+  int n = (int)rows, most = (int)count, exponent = lapack_exponent_of(rows, a);
   struct tridiagonal t = {work, work + rows, work + 2 * rows, work + 3 * rows};
-  double none = 0;
   PD_TRY(loaded(stage->context));
   for (size_t k = 0; exponent != 0 && k < rows * rows; ++k)
     a[k] = ldexp(a[k], -exponent);
   PD_TRY(reduce(stage, n, a, &t));
   t.beside[n - 1] = 0;
-  PD_TRY(pd_stage_tick(stage));
-  lapack.stemr("V", most == n ? "A" : "I", &n, t.diagonal, t.beside, &none, &none, &first, &n,
-               &found, values, vectors, &n, &most, integers + integers_size, &accurate,
-               t.room + BLOCK * rows, &work_size, integers, &integers_size, &info, 1, 1);
-  if (info == 0 && found < most) info = 1;
-  PD_TRY(end(stage->context, info));
+  size_t at_once = (size_t)clamp_step(step_vectors / n, 16, n);
+  PD_TRY(pd_eigen_tridiagonal(stage, rows, count, at_once, t.diagonal, t.beside, values, vectors,
+                              t.room, integers));
   for (size_t k = 0; exponent != 0 && k < count; ++k)
     values[k] = ldexp(values[k], exponent);
   return turn_back(stage, n, a, most, &t, vectors);

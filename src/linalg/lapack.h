@@ -23,14 +23,18 @@ size_t pd_eigen_numbers(size_t n);
  *  overwritten, by relatively robust representations (dstemr, upper triangle): computes no others.
  *  `work` has pd_eigen_leading_numbers(n) numbers and `integers` pd_eigen_leading_integers(n); n is
  *  at most PD_EIGEN_LARGEST: LAPACK counts the numbers in 32 bits. It is reduced to tridiagonal
- *  form, which is most of the work, and its vectors are turned back in steps of a fraction of a
- *  second each, between which the stage may end it. The eigenvectors of the tridiagonal matrix are
- *  one call of dstemr, of some 0.35 us n count: 2 s with 5,000 rows and 1,300 vectors. Parts of
- *  them, called for apart, would not be orthogonal to each other.
+ *  form, which is most of the work, the eigenvectors of that are found, and they are turned back,
+ *  all in steps of a fraction of a second each, between which the stage may end it.
  *  POLYAD_CANCELLED: it did. */
 polyad_status pd_eigen_leading(struct pd_stage *stage, size_t rows, double *a, size_t count,
                                double *values, double *vectors, double *work, int *integers);
 size_t pd_eigen_leading_numbers(size_t n);
+/** The same of a tridiagonal matrix: its diagonal, and `beside` it n - 1 numbers and a 0. About
+ *  `at_once` vectors are found in one call of dstemr, more where eigenvalues are too close to be
+ *  told apart. `work` has 21 n numbers. */
+polyad_status pd_eigen_tridiagonal(struct pd_stage *stage, size_t rows, size_t wanted,
+                                   size_t at_once, const double *diagonal, const double *beside,
+                                   double *values, double *vectors, double *work, int *integers);
 size_t pd_eigen_leading_integers(size_t n);
 enum { PD_EIGEN_LARGEST = 32000 };
 

@@ -4,6 +4,7 @@
 #include "harness.h"
 
 #include "core/random.h"
+#include "linalg/lapack.h"
 #include "linalg/symmetric.h"
 #include <float.h>
 #include <math.h>
@@ -113,6 +114,109 @@ static void values_are_the_largest(void **state) {
   free(vectors);
 }
 
+/* ---- a tridiagonal matrix, in parts -----------------------------------------------------------
+ */
+
+enum { LINE = 400 };
+
+/* Spread eigenvalues; pairs that agree in all digits but the last (Wilkinson's); all the same but
+ * a few; a graded matrix. */
+static void tridiagonal(int kind, double *diagonal, double *beside) {
+  for (uint64_t i = 0; i < LINE; ++i) {
+    double x = pd_random_uniform(9, 0, i), falling = 1e4 / (double)((i + 1) * (i + 1));
+    diagonal[i] = kind == 0   ? 100 * x
+                  : kind == 1 ? fabs((double)i - LINE / 2)
+                  : kind == 2 ? (i < 30 ? 5 + x : 1)
+                              : falling;
+    beside[i] = kind == 0   ? pd_random_uniform(9, 1, i)
+                : kind == 1 ? 1
+                : kind == 2 ? 0
+                            : falling / 4;
+  }
+  beside[LINE - 1] = 0;
+}
+
+/* Residuals and inner products, to LAPACK's 30 n roundings. */
+static void check_tridiagonal(const double *diagonal, const double *beside, size_t count,
+                              const double *values, const double *vectors) {
+  long double norm = 0, limit = 30 * 0x1p-53L * LINE;
+  for (int i = 0; i < LINE; ++i)
+    norm = fmaxl(norm, fabsl((long double)diagonal[i]) + 2 * fabsl((long double)beside[i]));
+  for (size_t a = 0; a < count; ++a) {
+    const double *x = vectors + a * LINE;
+    assert_true(a == 0 || values[a] >= values[a - 1]);
+    for (int i = 0; i < LINE; ++i) {
+      long double image = (long double)diagonal[i] * x[i];
+      if (i > 0) image += (long double)beside[i - 1] * x[i - 1];
+      if (i + 1 < LINE) image += (long double)beside[i] * x[i + 1];
+      assert_true(fabsl(image - (long double)values[a] * x[i]) <= limit * norm);
+    }
+    for (size_t b = 0; b <= a; ++b) {
+      long double inner = 0;
+      for (int i = 0; i < LINE; ++i)
+        inner += (long double)x[i] * vectors[b * LINE + (size_t)i];
+      assert_true(fabsl(inner - (a == b)) <= limit);
+    }
+  }
+}
+
+static void parts_are_cut_at_gaps(void **state) {
+  (void)state;
+  static const size_t counts[] = {1, 33, 170, LINE}, at_once[] = {16, 37, LINE};
+  double diagonal[LINE], beside[LINE], values[LINE], work[21 * LINE], alone[LINE];
+  int integers[12 * LINE];
+  double *vectors = numbers(LINE * LINE);
+  for (int kind = 0; kind < 4; ++kind)
+    for (size_t c = 0; c < 4; ++c) {
+      tridiagonal(kind, diagonal, beside);
+      for (size_t k = 3; k-- > 0;) { /* the whole in one call first */
+        struct pd_stage stage = pd_stage_begin(context, "a test");
+        if (pd_eigen_tridiagonal(&stage, LINE, counts[c], at_once[k], diagonal, beside, values,
+                                 vectors, work, integers) != POLYAD_OK)
+          fail_msg("%s", polyad_last_error(context));
+        check_tridiagonal(diagonal, beside, counts[c], values, vectors);
+        if (at_once[k] == LINE) memcpy(alone, values, sizeof alone);
+        for (size_t r = 0; r < counts[c]; ++r)
+          assert_true(fabs(values[r] - alone[r]) <= 30 * 0x1p-53 * LINE * 1e4);
+      }
+    }
+  free(vectors);
+}
+
+/* Counts what the stage is asked, all of it told at once, and ends the work at question `last`. */
+struct questions {
+  struct pd_stage stage;
+  int asked, last;
+};
+
+static int count_question(void *user, const polyad_progress *progress) {
+  struct questions *q = user;
+  (void)progress;
+  q->stage.told = -INFINITY;
+  return ++q->asked == q->last;
+}
+
+static void parts_can_be_cancelled(void **state) {
+  (void)state;
+  enum { WANTED = 200, AT_ONCE = 20 };
+  double diagonal[LINE], beside[LINE], values[LINE], work[21 * LINE];
+  int integers[12 * LINE];
+  double *vectors = numbers((size_t)LINE * WANTED);
+  tridiagonal(0, diagonal, beside);
+  for (int last = 0; last < 3; ++last) {
+    struct questions q = {.stage = pd_stage_begin(context, "a test"), .last = 2 * last};
+    q.stage.told = -INFINITY;
+    polyad_set_progress(context, count_question, &q);
+    polyad_status status = pd_eigen_tridiagonal(&q.stage, LINE, WANTED, AT_ONCE, diagonal, beside,
+                                                values, vectors, work, integers);
+    assert_int_equal(status, last == 0 ? POLYAD_OK : POLYAD_CANCELLED);
+    assert_true(last == 0 ? q.asked >= WANTED / AT_ONCE : q.asked == q.last);
+    polyad_clear_cancel(context);
+  }
+  polyad_set_progress(context, NULL, NULL);
+  free(vectors);
+}
+
 /* A diagonal matrix whose eigenvalues fall slowly: no pair is exact after a few products. */
 static polyad_status slow_product(void *user, const double *x, double *y) {
   uint64_t rows = *(const uint64_t *)user;
@@ -171,7 +275,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(pairs_are_eigenpairs),   cmocka_unit_test(entries_may_be_tiny_or_huge),
       cmocka_unit_test(values_are_the_largest), cmocka_unit_test(residuals_are_told),
-      cmocka_unit_test(cancelling_ends_it),
+      cmocka_unit_test(cancelling_ends_it),     cmocka_unit_test(parts_are_cut_at_gaps),
+      cmocka_unit_test(parts_can_be_cancelled),
   };
   assert_int_equal(polyad_context_create(&context), POLYAD_OK);
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
