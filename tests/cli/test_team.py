@@ -10,7 +10,8 @@ import subprocess
 import time
 
 import pytest
-from conftest import COMMAND, validate
+from conftest import CHECKED, COMMAND, validate
+from model_files import check_run
 
 SHIM = os.environ.get("POLYAD_FAULT_SHIM", "")
 pytestmark = pytest.mark.skipif(bool(os.environ.get("POLYAD_SANITIZE")),
@@ -49,13 +50,18 @@ def environment():
 
 
 def run(polyad, size, *arguments, timeout=60):
-    return subprocess.run(words(size, *arguments), cwd=polyad.folder, env=environment(), timeout=timeout,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          text=True)
+    result = subprocess.run(words(size, *arguments), cwd=polyad.folder, env=environment(), timeout=timeout,
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            text=True)
+    if CHECKED and result.returncode == 0:
+        check_run(COMMAND, [str(word) for word in arguments], polyad.folder, b"", result.stdout)
+    return result
 
 
 def told(polyad, size, *arguments):
-    result = run(polyad, size, *arguments, "--json", "-")
+    # A model is written, so that it can be checked.
+    model = () if "-o" in arguments else ("-o", polyad.folder.with_name(polyad.folder.name + ".ktensor"))
+    result = run(polyad, size, *arguments, *model, "--json", "-")
     assert result.returncode == 0, result.stderr
     found = json.loads(result.stdout)
     validate("cpd", found)
