@@ -42,6 +42,7 @@ static int parse_ranks(struct tucker *tucker) {
 
 static int parse(struct tucker *tucker, int argc, char **argv) {
   int first, status = cli_parse(&cli_tucker_usage, argc, argv, tucker, &first);
+  if (status == 0) status = cli_output_is_page(&tucker->output, &tucker->report);
   if (status != 0) return status;
   tucker->file = argv[first];
   status = cli_check_model_name("--output", tucker->output, POLYAD_CONTENTS_TTENSOR);
@@ -259,7 +260,8 @@ static int run(struct tucker *tucker, int argc, char **argv) {
     if (status == 0) status = told;
   }
   if (status == 0)
-    cli_tell_stopped(&tucker->session, tucker->info.iterations, tucker->output, NULL);
+    cli_tell_stopped(&tucker->session, tucker->info.iterations,
+                     tucker->output != NULL ? tucker->output : tucker->report, NULL);
   return status == 0 ? cli_signal_status() : status;
 }
 

@@ -66,8 +66,9 @@ static int check_completion(struct cpd *cpd) {
     return cli_usage_error("--init hosvd found; expected random or a ktensor file with --absent "
                            "unknown");
   if (cpd->report != NULL)
-    return cli_usage_error("--report compares a model with all cells; with --absent unknown use "
-                           "--output, and polyad report on the model");
+    return cli_usage_error(
+        "a page (--report) compares a model with all cells; with --absent unknown "
+        "use --output model.ptm, and polyad report on the model");
   const char *whole = cli_transform_given(&cpd->session.transforms, true);
   double share;
   if (whole != NULL && complete->validation != NULL && !cli_validation_share(complete, &share))
@@ -84,6 +85,7 @@ static int check_completion(struct cpd *cpd) {
 
 static int parse(struct cpd *cpd, int argc, char **argv) {
   int first, status = cli_parse(&cli_cpd_usage, argc, argv, cpd, &first);
+  if (status == 0) status = cli_output_is_page(&cpd->output, &cpd->report);
   if (status != 0) return status;
   cpd->file = argv[first];
   if (cpd->rank == 0)
@@ -368,7 +370,8 @@ static int write_all(struct cpd *cpd, int argc, char **argv) {
     if (status == 0) status = told;
   }
   if (status == 0)
-    cli_tell_stopped(&cpd->session, cpd->info.iterations, cpd->output, cpd->run.checkpoint);
+    cli_tell_stopped(&cpd->session, cpd->info.iterations,
+                     cpd->output != NULL ? cpd->output : cpd->report, cpd->run.checkpoint);
   return status;
 }
 

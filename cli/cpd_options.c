@@ -38,10 +38,11 @@ static const struct cli_option option_table[] = {
     CLI_TUNE_OPTIONS(struct cpd),
     CLI_STREAM_OPTIONS(struct cpd),
     CLI_HEADING("output"),
-    CLI_OPTION(struct cpd, OUTPUT, output, "output", "PATH",
-               "write the model: by its extension .ktensor (text) or\nanother of polyad help "
-               "files, or DIR/ for one\nfile per factor",
-               .letter = 'o'),
+    CLI_OPTION(
+        struct cpd, OUTPUT, output, "output", "PATH",
+        "write the model, by its extension: .ktensor (text), .ptm,\n.npz, .csv, .json, .html "
+        "(a page), DIR/ for one file per\nfactor (see polyad help files)",
+        .letter = 'o'),
     CLI_OPTION(
         struct cpd, OUTPUT, report, "report", "FILE.html",
         "write a page about the model, as polyad report does;\nkeeps the tensor in memory for it"),

@@ -33,8 +33,8 @@ polyad_structure cli_structure(const char *name) {
 static const char *elsewhere(const char *path) {
   const char *dot = strrchr(path, '.');
   if (dot != NULL && strcmp(dot, ".html") == 0) return ". polyad report writes pages";
-  bool python = dot != NULL && (strcmp(dot, ".npz") == 0 || strcmp(dot, ".parquet") == 0);
-  return python ? ". In Python model.save() writes it" : "";
+  bool table = dot != NULL && strcmp(dot, ".parquet") == 0;
+  return table ? ". polyad-table of the Python package makes it of a .ptm or .npz" : "";
 }
 
 int cli_check_model_name(const char *option, const char *path, polyad_file_contents contents) {

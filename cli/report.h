@@ -31,6 +31,9 @@ int cli_report_of_run(struct cli_report *report, cJSON *run, const char *path);
 /** Checks the name of a page: it ends in .html or .htm; NULL is fine. 0, or 2 after an error.
  *  `option` is what asked for it, such as "--report". */
 int cli_check_report_name(const char *option, const char *path);
+/** An --output whose name ends like that of a page is a --report. 0, or 2 after an error where both
+ *  are given. */
+int cli_output_is_page(const char **output, const char **report);
 /** What comes after the last slash. */
 const char *cli_base_name(const char *path);
 /** How many entries and components a page shows where nothing else is asked for. */

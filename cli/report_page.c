@@ -12,15 +12,26 @@
 /* Products of a nonzero and a core's number: beyond, the residuals would take minutes. */
 static const double most_products = 2e11;
 
+static bool is_page(const char *path) {
+  const char *name = cli_base_name(path), *dot = strrchr(name, '.');
+  return dot != NULL && dot != name && (strcmp(dot, ".html") == 0 || strcmp(dot, ".htm") == 0);
+}
+
 int cli_check_report_name(const char *option, const char *path) {
   char quoted[CLI_QUOTE_BYTES];
-  if (path == NULL) return 0;
-  const char *slash = strrchr(path, '/'), *name = slash == NULL ? path : slash + 1;
-  const char *dot = strrchr(name, '.');
-  if (dot != NULL && dot != name && (strcmp(dot, ".html") == 0 || strcmp(dot, ".htm") == 0))
-    return 0;
+  if (path == NULL || is_page(path)) return 0;
   return cli_usage_error("%s %s found; expected a name that ends in .html", option,
                          cli_quote(quoted, path));
+}
+
+int cli_output_is_page(const char **output, const char **report) {
+  if (*output == NULL || !is_page(*output)) return 0;
+  if (*report != NULL)
+    return cli_usage_error("--output and --report both ask for a page; expected --output with the "
+                           "name of a model, such as model.ptm");
+  *report = *output;
+  *output = NULL;
+  return 0;
 }
 
 const char *cli_base_name(const char *path) {

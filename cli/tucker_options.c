@@ -21,9 +21,11 @@ static const struct cli_option option_table[] = {
                "hosvd (default), random, or a ttensor file (its core\nis ignored)"),
     CLI_STORAGE_OPTIONS(struct tucker, CLI_FORMAT_HELP),
     CLI_HEADING("output"),
-    CLI_OPTION(struct tucker, OUTPUT, output, "output", "PATH",
-               "write the model: a file (ttensor text), or DIR/ for\none file per part",
-               .letter = 'o'),
+    CLI_OPTION(
+        struct tucker, OUTPUT, output, "output", "PATH",
+        "write the model, by its extension: .ttensor (text), .ptm,\n.npz, .json, .html (a page), "
+        "DIR/ for one file per part",
+        .letter = 'o'),
     CLI_OPTION(
         struct tucker, OUTPUT, report, "report", "FILE.html",
         "write a page about the model, as polyad report does;\nkeeps the tensor in memory for it"),

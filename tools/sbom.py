@@ -16,7 +16,8 @@ import sys
 # SPDX expressions, by the name of the library up to ".so".
 LICENCES = {
     "libcjson": "MIT", "libdeflate": "MIT", "libgfortran": "GPL-3.0-or-later WITH GCC-exception-3.1",
-    "libgomp": "GPL-3.0-or-later WITH GCC-exception-3.1", "libopenblas": "BSD-3-Clause",
+    "libgomp": "GPL-3.0-or-later WITH GCC-exception-3.1", "libisal": "BSD-3-Clause",
+    "libopenblas": "BSD-3-Clause",
     "libquadmath": "LGPL-2.1-or-later", "libxxhash": "BSD-2-Clause", "libz": "Zlib",
     "libzstd": "BSD-3-Clause OR GPL-2.0-only"}
 

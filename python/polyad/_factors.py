@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import os
 import zlib
 from collections.abc import Sequence
@@ -13,11 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _convert
-from ._archives import is_archive, label_arrays, labels_of, read_archive, write_archive
 from ._context import Context, context, encode, index, mode_number
 from ._keys import infer
 from ._labels import Columns, Names, label_directory, label_files, read_labels, write_labels
-from ._memory import DTYPES, precision_type
+from ._memory import precision_type
 from ._native import ffi, lib
 from ._tensor import SparseTensor, as_tensor
 from ._types import Mode, Precision, RunInfo
@@ -34,7 +32,6 @@ class FactorModel:
     columns combine."""
 
     _kind: str  # of the C functions: polyad_KIND_norm, …
-    _first: str  # array of a NumPy archive beside the factors
     factors: list[npt.NDArray[Any]]
     labels: list[Sequence[str] | None]
     mode_names: list[str | None]
@@ -202,12 +199,6 @@ class FactorModel:
         checksums), ``.npz`` a NumPy archive, ``.csv`` and ``.parquet`` long tables for other
         programs; ``polyad help files`` lists those of the command. Names of rows go into the file where the format
         has a place for them, else into the directory PATH.labels beside it."""
-        if is_archive(path):
-            first, *factors = self._arrays()
-            write_archive(path, {self._first: first,
-                                 **{f"factor_{mode}": each for mode, each in enumerate(factors)},
-                                 **label_arrays(self.labels, self.mode_names)})
-            return
         if os.fsdecode(path).endswith(".parquet"):
             self._long_table().to_parquet(path, index=False)
             return
@@ -243,8 +234,6 @@ class FactorModel:
         path : str or path
         precision : {"f64", "f32"}
         """
-        if is_archive(path):
-            return cls._from_archive(path, precision)
         ctx, made = context(), ffi.new(f"polyad_{cls._kind} **")
         outline = ffi.new("polyad_tensor **")
         ctx.configure()
@@ -258,22 +247,6 @@ class FactorModel:
         elif directory.is_dir():
             model.labels, model.mode_names = read_labels(directory, model.shape)
         return model
-
-    @classmethod
-    def _from_archive(cls: type[Self], path: Any, precision: Precision) -> Self:
-        arrays = read_archive(path, (cls._first, "factor_0"))
-        dtype = DTYPES[precision_type(precision)]
-        factors = [arrays[f"factor_{mode}"].astype(dtype)
-                   for mode in itertools.takewhile(lambda mode: f"factor_{mode}" in arrays,
-                                                   itertools.count())]
-        labels, names = labels_of(path, arrays, [len(each) for each in factors])
-        return cls._made(arrays[cls._first].astype(dtype), factors, list(labels), names)
-
-    @classmethod
-    def _made(cls: type[Self], first: npt.NDArray[Any], factors: list[npt.NDArray[Any]],
-              labels: Columns, names: Names) -> Self:
-        """A model of weights or a core, and factors."""
-        raise NotImplementedError
 
     def _long_table(self) -> Any:
         """The table that the command writes: component, mode, label, strength, and the component's

@@ -42,7 +42,6 @@ class KruskalTensor(FactorModel):
     """
 
     _kind = "ktensor"
-    _first = "weights"
 
     def __init__(self, weights: npt.ArrayLike | None, factors: Sequence[npt.ArrayLike], *,
                  labels: Sequence[Sequence[str] | None] | None = None,
@@ -260,11 +259,6 @@ class KruskalTensor(FactorModel):
         model = KruskalTensor._over(ctx, handle)
         model.labels, model.mode_names, model.info = self.labels, self.mode_names, self.info
         return model
-
-    @classmethod
-    def _made(cls, first: npt.NDArray[Any], factors: list[npt.NDArray[Any]],
-              labels: Columns, names: Names) -> KruskalTensor:
-        return cls(first, factors, labels=labels, mode_names=names)
 
     @classmethod
     def _wrap(cls, ctx: Context, handle: Any) -> KruskalTensor:

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _algebra, _arithmetic, _convert, _frames
-from ._archives import is_archive, label_arrays, labels_of, read_archive, write_archive
 from ._context import context, encode, index, mode_number
 from ._errors import text
 from ._files import column_list, readable
@@ -312,7 +311,7 @@ class SparseTensor:
         """Reads a tensor from a file: ``.tns``, Tensor Toolbox text, ``.ptn``, ``.csv`` or
         ``.tsv``, also compressed (``.gz``, ``.zst``); ``.parquet``, ``.arrow`` or ``.feather`` (the
         package pyarrow reads them; what is said below of delimited text holds of them); ``.npz`` as
-        :meth:`save` or ``sparse.save_npz`` wrote it, with dtype, duplicates and zeros as options.
+        :meth:`save`, the command or ``sparse.save_npz`` wrote it.
 
         Parameters
         ----------
@@ -364,12 +363,6 @@ class SparseTensor:
         polyad.FileError, polyad.MemoryLimitError, ValueError, TypeError
             A file that is not there is a FileNotFoundError, too.
         """
-        if is_archive(path):
-            if columns or value or delimiter or where or shape or labels or time_zone or \
-                    missing != "keep" or numbers != "plain":
-                raise ValueError(f"{path}: a NumPy archive is read as it is; expected no options "
-                                 "but dtype, duplicates and zeros")
-            return SparseTensor._from_archive(path, np.dtype(dtype), duplicates, zeros)
         options = ffi.new("polyad_read_options *")
         lib.polyad_read_options_init(options)
         options.type = TYPES[np.dtype(dtype)] if np.dtype(dtype) in TYPES else \
@@ -409,31 +402,10 @@ class SparseTensor:
         """Writes the tensor; the extension of ``path`` chooses the format (``.tns``, ``.txt``:
         Tensor Toolbox, ``.ptn``, ``.csv``, ``.tsv``; ``.gz`` and ``.zst`` compress; ``.npz`` is a
         NumPy archive that ``sparse.load_npz`` reads, too)."""
-        if is_archive(path):
-            write_archive(path, {
-                "format": "coo", "coords": self.coords.T, "data": self.values,
-                "shape": np.asarray(self.shape),
-                "fill_value": np.zeros((), self.dtype),
-                **label_arrays(self.labels, self.mode_names)})
-            return
         ctx = context()
         ctx.configure()
         ctx.check(lib.polyad_tensor_write(ctx.pointer, self._handle, encode(path, "path"),
                                           lib.POLYAD_FILE_AUTO))
-
-    @classmethod
-    def _from_archive(cls, path: Any, dtype: np.dtype[Any], duplicates: Duplicates,
-                      zeros: Zeros) -> SparseTensor:
-        arrays = read_archive(path, ("coords", "data", "shape"))
-        fill = arrays.get("fill_value", np.zeros(1))
-        if fill.size != 1 or fill.reshape(()) != 0:
-            raise ValueError(f"{path}: fill_value is {fill}; expected 0")
-        shape = [int(length) for length in arrays["shape"].reshape(-1)]
-        made = cls(arrays["coords"].T, arrays["data"].astype(dtype), shape, duplicates=duplicates,
-                   zeros=zeros)
-        labels, names = labels_of(path, arrays, shape)
-        made._set_labels(labels, names)
-        return made
 
     # ---- other packages -------------------------------------------------------------------
 

@@ -38,7 +38,6 @@ class TuckerTensor(FactorModel):
     """
 
     _kind = "ttensor"
-    _first = "core"
 
     def __init__(self, core: npt.ArrayLike, factors: Sequence[npt.ArrayLike], *,
                  labels: Sequence[Sequence[str] | None] | None = None,
@@ -177,11 +176,6 @@ class TuckerTensor(FactorModel):
                                  f"({self.shape[mode]}, {self.ranks[mode]})")
             ffi.memmove(lib.polyad_ttensor_factor(handle, mode), pointer(factor), factor.nbytes)
         return ctx, handle
-
-    @classmethod
-    def _made(cls, first: npt.NDArray[Any], factors: list[npt.NDArray[Any]],
-              labels: Columns, names: Names) -> TuckerTensor:
-        return cls(first, factors, labels=labels, mode_names=names)
 
     @classmethod
     def _wrap(cls, ctx: Context, handle: Any) -> TuckerTensor:

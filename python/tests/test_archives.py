@@ -54,14 +54,14 @@ def test_archives_that_are_wrong(tmp_path):
     np.savez(tmp_path / "object.npz", data=np.array([{}], object), coords=[[0]], shape=[1])
     np.savez(tmp_path / "labels.npz", data=[1.0], coords=[[0]], shape=[1], labels_0=["a", "b"])
     for name, words in (("no", "expected a NumPy archive"), ("other", "no array 'coords'"),
-                        ("object", "expected a NumPy archive"), ("labels", "labels_0 has shape")):
+                        ("object", "without Python objects"), ("labels", "labels_0 has shape")):
         with pytest.raises(polyad.ParseError, match=words) as caught:
             polyad.read(tmp_path / f"{name}.npz")
         assert caught.value.file == str(tmp_path / f"{name}.npz")
     with pytest.raises(FileNotFoundError):
         polyad.read(tmp_path / "none.npz")
     np.savez(tmp_path / "x.npz", data=[1.0], coords=[[0]], shape=[1])
-    with pytest.raises(ValueError, match="read as it is"):
+    with pytest.raises(ValueError, match="expected delimited text"):
         polyad.read(tmp_path / "x.npz", columns="a")
 
 
@@ -137,6 +137,16 @@ def test_table_command(tmp_path, capsysbinary):
     assert list(back.columns) == ["city", "seats"] and list(back["city"]) == list(rides()["city"])
     assert main([str(tmp_path / "t.csv")]) == 2
     assert main([str(tmp_path / "none.parquet")]) == 1
+    x = labelled()
+    for model, name in ((polyad.cp_als(x, 2), "k.npz"), (polyad.tucker(x, (2, 2, 2)), "t.ptm"),
+                        (polyad.tucker(x, (2, 2, 2)), "t.npz")):
+        model.save(tmp_path / name)
+        model.save(tmp_path / "straight.parquet")
+        assert main([str(tmp_path / name), "-o", str(tmp_path / "m.parquet")]) == 0
+        pandas.testing.assert_frame_equal(pandas.read_parquet(tmp_path / "m.parquet"),
+                                          pandas.read_parquet(tmp_path / "straight.parquet"))
+    assert main([str(tmp_path / "k.npz"), "-o", "m.csv"]) == 2
+    assert main([str(tmp_path / "t.parquet"), "-o", str(tmp_path / "m.parquet")]) == 1
     shown = subprocess.run([sys.executable, "-m", "polyad._table_command", "--help"],
                            capture_output=True, text=True, check=True)
     assert "polyad cpd -" in shown.stdout

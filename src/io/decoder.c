@@ -92,7 +92,6 @@ const char *pd_compressor_name(const unsigned char *in, size_t size) {
                {"zstd", "\x28\xb5\x2f\xfd", 4},
                {"xz", "\xfd\x37\x7a\x58\x5a\0", 6},
                {"bzip2", "BZh", 3},
-               {"zip", "PK\3\4", 4},
                {"lz4", "\x04\x22\x4d\x18", 4},
                {"7-zip", "7z\xbc\xaf\x27\x1c", 6},
                {"compress", "\x1f\x9d", 2}};

@@ -97,6 +97,17 @@ static uint64_t hash_seed(void) {
          (uint64_t)getpid() << 40 ^ (uint64_t)(uintptr_t)&now;
 }
 
+/* A table in a zip archive, as some sites hand them out. */
+static polyad_status delimited_read_check_head(struct reader *r) {
+  const unsigned char *head;
+  size_t size;
+  if (pd_input_peek(r->input, &head, &size) != POLYAD_OK || !pd_npz_recognise(head, size))
+    return POLYAD_OK;
+  return pd_fail_at(
+      r->context, POLYAD_UNSUPPORTED, pd_input_path(r->input), 0, 0,
+      "data compressed by zip; expected plain text, gzip or zstd: decompress it first");
+}
+
 static polyad_status delimited_read_take_header(struct reader *r) {
   bool found;
   PD_TRY(pd_rows_next(&r->rows, &found));
@@ -258,6 +269,7 @@ polyad_status pd_delimited_read(polyad_context *context, const char *path, struc
   r->coordinates.context = context;
   polyad_status status = POLYAD_OK;
   PD_TRY_CLEANUP(pd_input_open(context, path, &r->input));
+  PD_TRY_CLEANUP(delimited_read_check_head(r));
   PD_TRY_CLEANUP(pd_rows_open(context, r->input, delimiter, &r->rows));
   PD_TRY_CLEANUP(delimited_read_take_header(r));
   PD_TRY_CLEANUP(delimited_read_take_rows(r));

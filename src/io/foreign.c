@@ -11,8 +11,8 @@ struct magic {
 
 static const struct magic magics[] = {
     {"\x89HDF\r\n\x1a\n", 8, "this is an HDF5 file"},
-    {"\x93NUMPY", 6, "this is a NumPy .npy file"},
-    {"PK\x03\x04", 4, "this is a zip archive (perhaps a NumPy .npz file)"},
+    {"\x93NUMPY", 6, "this is a NumPy .npy file; polyad reads .npz archives"},
+    {"PK\x03\x04", 4, "this is a zip archive; a NumPy archive is named .npz"},
     {"MATLAB 5.0 MAT-file", 19, "this is a MATLAB .mat file"},
     {"PAR1", 4, "this is a Parquet file"},
     {"ARROW1", 6, "this is an Arrow file"},

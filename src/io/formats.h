@@ -82,6 +82,16 @@ polyad_status pd_delimited_write(polyad_context *context, const polyad_tensor *t
 polyad_status pd_delimited_write_model(polyad_context *context, const struct pd_model *model,
                                        const char *path);
 
+/* NumPy archives */
+bool pd_npz_recognise(const unsigned char *head, size_t size);
+polyad_status pd_npz_read_tensor(polyad_context *context, const char *path, struct pd_input *input,
+                                 const polyad_read_options *options, polyad_tensor **tensor);
+polyad_status pd_npz_write(polyad_context *context, const polyad_tensor *tensor, const char *path);
+polyad_status pd_npz_read_model(polyad_context *context, struct pd_input *input,
+                                struct pd_model_read *model);
+polyad_status pd_npz_write_model(polyad_context *context, const struct pd_model *model,
+                                 const char *path);
+
 /* JSON */
 polyad_status pd_json_write_model(polyad_context *context, const struct pd_model *model,
                                   const char *path);

@@ -226,6 +226,24 @@ uint64_t pd_input_plain_size(const struct pd_input *s) {
   return s->left < (uint64_t)size ? s->left : (uint64_t)size;
 }
 
+polyad_status pd_input_load(struct pd_input *s, uint64_t bytes, void **array, uint64_t *got) {
+  enum { FIRST = 16 << 20 };
+  bool proved = bytes <= pd_input_plain_size(s);
+  uint64_t room = proved || bytes < FIRST ? bytes : FIRST;
+  *got = 0;
+  PD_TRY(pd_alloc(s->context, room, 1, array));
+  for (;;) {
+    size_t more = 0;
+    if (room > *got &&
+        pd_input_read(s, (char *)*array + *got, (size_t)(room - *got), &more) != POLYAD_OK)
+      return pd_input_error(s, 0);
+    *got += more;
+    if (*got < room || room == bytes) return POLYAD_OK;
+    room = bytes / 2 < room ? bytes : 2 * room;
+    PD_TRY(pd_realloc(s->context, room, 1, array));
+  }
+}
+
 uint64_t pd_input_expected_lines(struct pd_input *s) {
   enum { SAMPLES = 32, SAMPLE_BYTES = 2048 };
   char text[SAMPLE_BYTES];

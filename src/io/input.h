@@ -15,6 +15,9 @@ polyad_status pd_input_open(polyad_context *context, const char *path, struct pd
 /** Fills the buffer: *got is less than `size` only at the end or before an error. The error comes
  *  with the next call, which returns its status and records nothing: pd_input_error() does. */
 polyad_status pd_input_read(struct pd_input *input, void *buffer, size_t size, size_t *got);
+/** Allocates an array and reads it; *got is less than `bytes` at the end or before an error. Where
+ *  nothing proves the size, memory grows with what has come, so that a lie about it costs none. */
+polyad_status pd_input_load(struct pd_input *input, uint64_t bytes, void **array, uint64_t *got);
 /** The first bytes of the data (up to 64 KiB; fewer only when there are no more), which stay to
  *  be read. */
 polyad_status pd_input_peek(struct pd_input *input, const unsigned char **data, size_t *size);

@@ -19,11 +19,8 @@ struct reader {
   void *section[PD_PTM_MAX_SECTIONS];
 };
 
-/* Reads exactly `bytes`; an early end is a truncated file. */
-static polyad_status ptm_read_take(struct reader *r, void *buffer, uint64_t bytes) {
-  size_t got = 0;
-  if (bytes > 0 && pd_input_read(r->input, buffer, (size_t)bytes, &got) != POLYAD_OK)
-    return pd_input_error(r->input, 0);
+/* An early end is a truncated file. */
+static polyad_status check_taken(struct reader *r, uint64_t got, uint64_t bytes) {
   r->at += got;
   if (got == bytes) return POLYAD_OK;
   return pd_fail_at(r->context, POLYAD_PARSE, r->path, 0, 0,
@@ -32,28 +29,20 @@ static polyad_status ptm_read_take(struct reader *r, void *buffer, uint64_t byte
                     r->at, r->header.file_bytes);
 }
 
+/* Reads exactly `bytes`. */
+static polyad_status ptm_read_take(struct reader *r, void *buffer, size_t bytes) {
+  size_t got = 0;
+  if (bytes > 0 && pd_input_read(r->input, buffer, bytes, &got) != POLYAD_OK)
+    return pd_input_error(r->input, 0);
+  return check_taken(r, got, bytes);
+}
+
 static polyad_status ptm_read_take_header(struct reader *r) {
   size_t got = 0;
   if (pd_input_read(r->input, &r->header, sizeof r->header, &got) != POLYAD_OK)
     return pd_input_error(r->input, 0);
   r->at = got;
   return pd_ptm_header_check(r->context, r->path, &r->header, got, pd_input_plain_size(r->input));
-}
-
-/* An array of a section. The size of a regular file is proved; in a pipe the array grows with what
- * has come, so that a lie about the size costs no memory. */
-static polyad_status ptm_read_load(struct reader *r, uint64_t bytes, void **array) {
-  enum { FIRST = 16 << 20 };
-  bool proved = pd_input_plain_size(r->input) > 0;
-  uint64_t room = proved || bytes < FIRST ? bytes : FIRST, done = 0;
-  PD_TRY(pd_alloc(r->context, room, 1, array));
-  for (;;) {
-    PD_TRY(ptm_read_take(r, (char *)*array + done, room - done));
-    done = room;
-    if (done == bytes) return POLYAD_OK;
-    room = bytes / 2 < room ? bytes : 2 * room;
-    PD_TRY(pd_realloc(r->context, room, 1, array));
-  }
 }
 
 /* The zeros between the end of what was read and a section. */
@@ -71,9 +60,10 @@ static polyad_status skip_padding(struct reader *r, uint64_t offset) {
 static polyad_status take_section(struct reader *r, int s) {
   const struct pd_ptm_section *place = &r->header.section[s];
   char name[32];
-  uint64_t checksum;
+  uint64_t checksum, got = 0;
   PD_TRY(skip_padding(r, place->offset));
-  PD_TRY(ptm_read_load(r, place->bytes, &r->section[s]));
+  PD_TRY(pd_input_load(r->input, place->bytes, &r->section[s], &got));
+  PD_TRY(check_taken(r, got, place->bytes));
   PD_TRY(pd_ptm_checksum(r->context, r->section[s], place->bytes, &checksum));
   if (checksum == place->checksum) return POLYAD_OK;
   return pd_fail_at(r->context, POLYAD_PARSE, r->path, 0, 0,

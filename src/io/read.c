@@ -58,6 +58,13 @@ static polyad_status read_opened(polyad_context *context, const char *path,
   return status;
 }
 
+/* Whether an option is given that only delimited text heeds. */
+static bool asks_for_columns(const polyad_read_options *options) {
+  return options->columns != NULL || options->value != NULL || options->delimiter != 0 ||
+         options->where != NULL || options->missing != POLYAD_MISSING_KEEP ||
+         options->numbers != POLYAD_NUMBERS_PLAIN || options->time_zone != NULL;
+}
+
 /* Reads what the name tells, or else what the first bytes tell: text with indices where no format
  * recognises them. A .tns file that begins with a word of the Tensor Toolbox is such a file. */
 static polyad_status read_any(polyad_context *context, const char *path,
@@ -70,11 +77,12 @@ static polyad_status read_any(polyad_context *context, const char *path,
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                    "file format %d found; expected one that tensors are read from",
                    (int)options->format);
-  bool asks = options->where != NULL || options->missing != POLYAD_MISSING_KEEP;
-  if (asks && (format == NULL || format->number != POLYAD_FILE_DELIMITED))
-    return pd_fail_at(context, POLYAD_INVALID_ARGUMENT, path, 0, 0,
-                      "conditions on rows or a policy for missing fields; expected delimited text "
-                      "with columns, such as .csv");
+  if (asks_for_columns(options) && (format == NULL || format->number != POLYAD_FILE_DELIMITED))
+    return pd_fail_at(
+        context, POLYAD_INVALID_ARGUMENT, path, 0, 0,
+        "columns, a value column, a delimiter, conditions on rows, or how times, "
+        "numbers or missing fields are written; expected delimited text with columns, "
+        "such as .csv");
   if (format != NULL && format->opens && options->shares > 1 && format->number == POLYAD_FILE_PTN)
     return pd_ptn_read_share(context, path, options, tensor);
   if (format != NULL && format->opens)

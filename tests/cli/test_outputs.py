@@ -4,11 +4,14 @@ import csv
 import fcntl
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
+import zipfile
 
 import jsonschema
+import numpy as np
 import pytest
 
 from conftest import COMMAND, ROOT
@@ -45,7 +48,7 @@ def test_longest_name_is_accepted(polyad):
 
 # ---- extensions ----------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("name", ["m.npz", "m.ttensor", "a.b/m.tns", "m.sptensor.gz"])
+@pytest.mark.parametrize("name", ["m.npy", "m.ttensor", "a.b/m.tns", "m.sptensor.gz"])
 def test_unknown_extension_of_a_model(polyad, name):
     polyad.path("a.b").mkdir()
     polyad.fails(2, *CPD, "-o", name, says=("--output", ".ktensor", ".txt", "DIR/"))
@@ -53,12 +56,12 @@ def test_unknown_extension_of_a_model(polyad, name):
 
 def test_unknown_extension_of_a_tucker_model_and_of_the_truth(polyad):
     polyad.fails(2, "tucker", "good.tns", "-r", "1", "-o", "m.ktensor", says=(".ttensor", "DIR/"))
-    polyad.fails(2, "generate", "--dims", "3,4", "--nnz", "5", "-r", "1", "--truth", "t.npz",
+    polyad.fails(2, "generate", "--dims", "3,4", "--nnz", "5", "-r", "1", "--truth", "t.parquet",
                  "o.tns", says=("--truth", ".ktensor"))
 
 
 @pytest.mark.parametrize("name", ["m.ktensor", "m.txt", "m.ptm", "m.ktensor.gz", "m.ptm.zst", "m.csv",
-                                  "m.tsv.gz", "m.json", "model",
+                                  "m.tsv.gz", "m.json", "m.npz", "m.html", "model",
                                   ".model", "a.b/model", "/dev/null", "d.x/"])
 def test_known_names_of_a_model(polyad, name):
     polyad.path("a.b").mkdir()
@@ -132,6 +135,100 @@ def test_model_as_json(polyad, precision):
     model = json.loads(polyad.path("t.json").read_text())
     jsonschema.validate(model, schema)
     assert model["ranks"] == [2, 3] and len(model["core"]) == 6
+
+
+@pytest.mark.parametrize("precision", ["f64", "f32"])
+def test_model_as_an_archive(polyad, precision):
+    """NumPy reads what the command writes, and the command reads it as NumPy writes it."""
+    name = table_with_labels(polyad)
+    options = ("-r", "2", "-i", "7", "--tol", "0", "--precision", precision)
+    for output in ("m.ktensor", "m.npz"):
+        polyad.ok("cpd", name, *options, "-o", output)
+    weights, factors = read_ktensor(polyad.path("m.ktensor"))
+    with np.load(polyad.path("m.npz"), allow_pickle=False) as archive:
+        arrays = dict(archive)
+    dtype = np.dtype({"f64": np.float64, "f32": np.float32}[precision])
+    assert arrays["weights"].dtype == arrays["factor_1"].dtype == dtype
+    assert arrays["weights"].tolist() == [dtype.type(each) for each in weights]
+    for mode, factor in enumerate(factors):
+        assert np.array_equal(arrays[f"factor_{mode}"], np.array(factor, dtype))
+    assert arrays["mode_names"].tolist() == ["from", "day, local"]
+    assert arrays["labels_0"].tolist() == [f'place "{k}", {k}' for k in range(3)]
+    assert sorted(arrays) == ["factor_0", "factor_1", "labels_0", "labels_1", "mode_names", "weights"]
+    np.savez_compressed(polyad.path("again.npz"),
+                        **{key: np.asfortranarray(each) for key, each in arrays.items()})
+    polyad.ok("cpd", name, *options, "--init", "again.npz", "--max-iters", "1", "-o", "from.json")
+    assert polyad.json("score", "m.ktensor", "again.npz")["score"] == pytest.approx(1, abs=1e-6)
+    polyad.ok("tucker", name, "-r", "2,3", "-o", "t.npz", "--precision", precision)
+    polyad.ok("tucker", name, "-r", "2,3", "-o", "t.json", "--precision", precision)
+    core = json.loads(polyad.path("t.json").read_text())["core"]
+    with np.load(polyad.path("t.npz")) as archive:
+        assert archive["core"].shape == (2, 3)
+        assert archive["core"].ravel().tolist() == [dtype.type(each) for each in core]
+    polyad.fails(1, "cpd", name, "-r", "2", "--init", "t.npz", says="a Tucker model")
+
+
+def test_tensor_as_an_archive(polyad):
+    """What sparse.save_npz writes, with labels beside it; also through a pipe."""
+    name = table_with_labels(polyad)
+    polyad.ok("convert", name, "x.npz")
+    with np.load(polyad.path("x.npz"), allow_pickle=False) as archive:
+        arrays = dict(archive)
+    assert arrays["coords"].shape == (2, 12) and arrays["coords"].dtype == np.int32
+    assert arrays["shape"].tolist() == [3, 4] and arrays["fill_value"] == 0
+    polyad.ok("convert", "x.npz", "back.csv")
+    polyad.ok("convert", name, "straight.csv")
+    assert polyad.path("back.csv").read_bytes() == polyad.path("straight.csv").read_bytes()
+    found = polyad.json("info", "-", stdin=polyad.path("x.npz").read_bytes())
+    assert found["nnz"] == 12 and found["dims"] == [3, 4]
+    wide = dict(coords=np.array([[0, 2**40]], np.int64), data=np.array([1.0, 2.0]),
+                shape=np.array([2**41]))
+    np.savez(polyad.path("wide.npz"), **wide)
+    polyad.ok("convert", "wide.npz", "wide.tns")
+    polyad.ok("convert", "wide.tns", "again.npz", "--dims", str(2**41))
+    with np.load(polyad.path("again.npz")) as archive:
+        for key, array in wide.items():
+            assert np.array_equal(archive[key].reshape(array.shape), array)
+
+
+@pytest.mark.parametrize("change, says", [
+    ({"fill_value": 1.0}, "fill_value is 1; expected 0"),
+    ({"coords": np.array([[0, 1]])}, "coords has shape (1, 2)"),
+    ({"coords": np.array([[0, 1], [0, -1]])}, "nonzero 2 has index 0 in mode 2"),
+    ({"coords": np.array([[0.0, 1], [0, 1]])}, "coords has type f8; expected integers"),
+    ({"data": np.array([1.0, np.nan])}, "data: entry 2 is nan"),
+    ({"data": np.array([1.0])}, "data has shape (1)"),
+    ({"data": np.array([1, 2], np.float16)}, "little-endian"),
+    ({"data": np.array([1.0, 2.0], ">f8")}, "little-endian"),
+    ({"shape": np.array([2, 0])}, "mode 2 has length 0"),
+    ({"shape": np.array([2**64 - 1, 2], np.uint64)}, "entry 1 is 18446744073709551615"),
+    ({"labels_1": np.array(["one"])}, "labels_1 has shape (1)"),
+    ({"mode_names": np.array(["one"])}, "mode_names has shape (1)"),
+    ({"factor_0": np.eye(2)}, "a model; expected a tensor")])
+def test_archives_that_are_refused(polyad, change, says):
+    arrays = {"coords": np.array([[0, 1], [0, 1]]), "data": np.array([1.0, 2.0]),
+              "shape": np.array([2, 2])}
+    np.savez(polyad.path("x.npz"), **arrays)
+    assert polyad.json("info", "x.npz")["nnz"] == 2
+    np.savez(polyad.path("x.npz"), **{**arrays, **change})
+    polyad.fails(1, "info", "x.npz", says=("x.npz", says))
+
+
+def test_zip_archives_of_other_things(polyad):
+    with zipfile.ZipFile(polyad.path("good.zip"), "w") as archive:
+        archive.write(polyad.path("good.tns"), "good.tns")
+    polyad.fails(1, "info", "good.zip", says=("'good.tns'", "decompress the file first"))
+    shutil.copy(polyad.path("good.zip"), polyad.path("good.csv"))
+    polyad.fails(1, "info", "good.csv", says="compressed by zip")
+
+
+def test_a_page_as_the_output(polyad):
+    for command in (CPD, ("tucker", "good.tns", "-r", "1")):
+        polyad.ok(*command, "-o", "page.html")
+        assert polyad.path("page.html").read_text().startswith("<!doctype html>")
+        polyad.path("page.html").unlink()
+        polyad.fails(2, *command, "-o", "page.html", "--report", "other.html",
+                     says="--output and --report")
 
 
 def test_labels_of_any_bytes_in_json(polyad):
@@ -291,7 +388,7 @@ def test_comment_with_dims_that_are_too_small(polyad):
     polyad.fails(1, "info", "c.tns", says=("c.tns:3:3: error:", "expected at most 1"))
 
 
-@pytest.mark.parametrize("name, says", [("m.html", "polyad report"), ("m.npz", "model.save()"),
-                                        ("m.parquet", "model.save()")])
-def test_who_writes_other_files_is_said(polyad, name, says):
-    polyad.fails(2, "cpd", "good.tns", "-r", "1", "-o", name, says=("no model has", says))
+def test_who_writes_other_files_is_said(polyad):
+    polyad.fails(2, *CPD, "-o", "m.parquet", says=("no model has", "polyad-table"))
+    polyad.fails(2, "generate", "--dims", "3,4", "--nnz", "5", "-r", "1", "--truth", "t.html", "o.tns",
+                 says=("no model has", "polyad report"))

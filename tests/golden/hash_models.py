@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Prints name and hash of each model in a folder: 64-bit FNV-1a over the doubles of weights, core
-(last mode fastest) and factors. It reads text and .ptm by itself, so that a fault of
+(last mode fastest) and factors. It reads text, .ptm and .npz by itself, so that a fault of
 polyad's readers shows.
 
 usage: hash_models.py FOLDER > FOLDER/models.hash"""
@@ -9,6 +9,8 @@ import itertools
 import pathlib
 import struct
 import sys
+
+import numpy as np
 
 
 def fnv(values):
@@ -72,6 +74,17 @@ def ptm(path):
     return values
 
 
+def npz(path):
+    """docs/file-formats.md: arrays by name; NumPy reads them."""
+    with np.load(path, allow_pickle=False) as arrays:
+        factors = [name for name in arrays.files if name.startswith("factor_")]
+        assert factors == [f"factor_{mode}" for mode in range(len(factors))]
+        first = "weights" if "weights" in arrays else "core"
+        return [float(x) for name in [first, *factors] for x in arrays[name].ravel()]
+
+
 folder = pathlib.Path(sys.argv[1])
-for path in sorted([*folder.glob("*.?tensor"), *folder.glob("*.ptm")]):
-    print(f"{path.name} {fnv((ptm if path.suffix == '.ptm' else text)(path)):016x}")
+for path in sorted([*folder.glob("*.?tensor"), *folder.glob("*.ptm"),
+                    *(path for path in folder.glob("*.npz") if path.stem != "rides")]):
+    values = {".ptm": ptm, ".npz": npz}.get(path.suffix, text)(path)
+    print(f"{path.name} {fnv(values):016x}")

@@ -30,4 +30,7 @@ done
 "$polyad" cpd rides.ptn -r 2 --threads 1 --max-iters 3 --tol 0 --quiet --resume als.state --output model/
 "$polyad" cpd rides.ptn -r 2 --threads 1 --max-iters 3 --tol 0 --quiet --resume als.state --output als.ptm
 "$polyad" tucker rides.ptn -r 2,2,2 --threads 1 --max-iters 3 --tol 0 --quiet --output rides-tucker.ptm
+"$polyad" convert rides.ptn rides.npz
+"$polyad" cpd rides.ptn -r 2 --threads 1 --max-iters 3 --tol 0 --quiet --resume als.state --output als.npz
+"$polyad" tucker rides.ptn -r 2,2,2 --threads 1 --max-iters 3 --tol 0 --quiet --output rides-tucker.npz
 python3 "$here/hash_models.py" . >models.hash

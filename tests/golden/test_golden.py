@@ -51,6 +51,18 @@ def test_zeros(polyad):
     assert found["hash"] == ZEROS
 
 
+def test_archives(current):
+    """NumPy archives: the tensor with its labels, and a model, written as they were."""
+    assert current.json("info", "rides.npz")["hash"] == HASH["v2"]
+    for name in ("rides.csv", "rides.npz"):
+        current.ok("convert", "rides.npz", f"again-{name}")
+        assert (current.path(f"again-{name}").read_bytes() ==
+                (GOLDEN / "v2" / name).read_bytes())
+    current.ok("cpd", "rides.ptn", "-r", "2", "--threads", "1", "--max-iters", "3", "--tol", "0",
+              "--resume", "als.state", "--output", "again.npz")
+    assert current.path("again.npz").read_bytes() == current.path("als.npz").read_bytes()
+
+
 @pytest.mark.parametrize("name", ["rides.ptn", "rides.tns", "rides.csv"])
 def test_labels(golden, name):
     """From .ptn, from the folder beside a .tns, from the cells of a .csv: the same words."""
@@ -135,6 +147,6 @@ def test_a_newer_tuning_cache_is_not_used(golden):
 def test_every_kind_is_there():
     """A kind that is added to the writers must be added here."""
     kinds = {path.suffix for path in (GOLDEN / VERSIONS[-1]).iterdir() if path.is_file()}
-    assert kinds - {".hash"} == {".csv", ".gz", ".ktensor", ".ptm", ".ptn", ".state", ".tns", ".tsv",
+    assert kinds - {".hash"} == {".csv", ".gz", ".ktensor", ".npz", ".ptm", ".ptn", ".state", ".tns", ".tsv",
                                  ".ttensor", ".txt", ".zst"}
     assert json.dumps(sorted(HASH)) == json.dumps(VERSIONS)

@@ -1,5 +1,6 @@
-/* Models as .ptm: what is written is read to the same bits, from files, pipes and compressed files;
- * whatever byte of a file is changed or missing, reading fails in words and leaves nothing. */
+/* Models as .ptm and .npz: what is written is read to the same bits, from files, pipes and
+ * compressed files; whatever byte of a file is changed or missing, reading fails in words and
+ * leaves nothing. */
 #include "harness.h"
 
 #include "core/random.h"
@@ -137,11 +138,11 @@ static const uint64_t dims_used[POLYAD_MAX_ORDER] = {7, 1, 120000, 2, 2, 2, 2, 2
 
 static void kruskal_tensors_come_back(void **state) {
   (void)state;
-  static const char *const names[] = {"m.ptm", "m.ptm.gz", "m.ptm.zst"};
+  static const char *const names[] = {"m.ptm", "m.ptm.gz", "m.ptm.zst", "m.npz"};
   for (int order = 1; order <= POLYAD_MAX_ORDER; order = order < 3 ? order + 1 : order + 13)
     for (int type = POLYAD_F32; type <= POLYAD_F64; ++type) {
       polyad_ktensor *made = kruskal(order, dims_used, 3, (polyad_type)type), *read;
-      for (int k = 0; k < 3; ++k) {
+      for (int k = 0; k < 4; ++k) {
         assert_int_equal(polyad_ktensor_write(context, made, at(names[k])), POLYAD_OK);
         if (polyad_ktensor_read(context, at(names[k]), (polyad_type)type, &read) != POLYAD_OK)
           fail_msg("%s", polyad_last_error(context));
@@ -153,43 +154,50 @@ static void kruskal_tensors_come_back(void **state) {
     }
 }
 
+static void assert_tucker_comes_back(const char *path, polyad_type type) {
+  static const uint64_t ranks[] = {3, 1, 2}, dims[] = {5, 4, 9};
+  polyad_ttensor *made = tucker(3, dims, ranks, type), *read;
+  polyad_tensor *names = outline(3, dims), *found;
+  assert_int_equal(polyad_ttensor_write_labelled(context, made, names, path), POLYAD_OK);
+  assert_int_equal(polyad_ttensor_read_labelled(context, path, type, &read, &found), POLYAD_OK);
+  assert_same_tucker(made, read);
+  assert_non_null(found);
+  assert_same_labels(names, found, 3, dims);
+  polyad_tensor_destroy(found);
+  polyad_ttensor_destroy(read);
+  /* Labels are read and forgotten where nobody asks for them. */
+  assert_int_equal(polyad_ttensor_read(context, path, type, &read), POLYAD_OK);
+  polyad_ttensor_destroy(read);
+  polyad_ttensor_destroy(made);
+  polyad_tensor_destroy(names);
+  unlink(path);
+}
+
 static void tucker_tensors_and_labels_come_back(void **state) {
   (void)state;
-  static const uint64_t ranks[] = {3, 1, 2}, dims[] = {5, 4, 9};
   for (int type = POLYAD_F32; type <= POLYAD_F64; ++type) {
-    polyad_ttensor *made = tucker(3, dims, ranks, (polyad_type)type), *read;
-    polyad_tensor *names = outline(3, dims), *found;
-    assert_int_equal(polyad_ttensor_write_labelled(context, made, names, at("t.ptm")), POLYAD_OK);
-    assert_int_equal(
-        polyad_ttensor_read_labelled(context, at("t.ptm"), (polyad_type)type, &read, &found),
-        POLYAD_OK);
-    assert_same_tucker(made, read);
-    assert_non_null(found);
-    assert_same_labels(names, found, 3, dims);
-    polyad_tensor_destroy(found);
-    polyad_ttensor_destroy(read);
-    /* Labels are read and forgotten where nobody asks for them. */
-    assert_int_equal(polyad_ttensor_read(context, at("t.ptm"), (polyad_type)type, &read),
-                     POLYAD_OK);
-    polyad_ttensor_destroy(read);
-    polyad_ttensor_destroy(made);
-    polyad_tensor_destroy(names);
-    unlink(at("t.ptm"));
+    assert_tucker_comes_back(at("t.ptm"), (polyad_type)type);
+    assert_tucker_comes_back(at("t.npz"), (polyad_type)type);
   }
 }
 
-static void a_file_without_labels_has_no_outline(void **state) {
-  (void)state;
+static void assert_no_outline(const char *path) {
   static const uint64_t dims[] = {5, 4};
   polyad_ktensor *made = kruskal(2, dims, 2, POLYAD_F64), *read;
   polyad_tensor *found = (polyad_tensor *)(uintptr_t)1;
-  assert_int_equal(polyad_ktensor_write(context, made, at("m.ptm")), POLYAD_OK);
-  assert_int_equal(polyad_ktensor_read_labelled(context, at("m.ptm"), POLYAD_F64, &read, &found),
+  assert_int_equal(polyad_ktensor_write(context, made, path), POLYAD_OK);
+  assert_int_equal(polyad_ktensor_read_labelled(context, path, POLYAD_F64, &read, &found),
                    POLYAD_OK);
   assert_null(found);
   polyad_ktensor_destroy(read);
   polyad_ktensor_destroy(made);
-  unlink(at("m.ptm"));
+  unlink(path);
+}
+
+static void a_file_without_labels_has_no_outline(void **state) {
+  (void)state;
+  assert_no_outline(at("m.ptm"));
+  assert_no_outline(at("m.npz"));
 }
 
 static void types_are_converted(void **state) {
@@ -316,6 +324,41 @@ static void a_stream_that_ends_early_or_late_is_noticed(void **state) {
   unlink(packed);
 }
 
+/* A zip archive repeats sizes in its directory, and dates every member: changes there are harmless.
+ * Any other change is noticed. */
+static void changes_of_an_archive_are_noticed_or_harmless(void **state) {
+  (void)state;
+  const char *path = at("m.npz");
+  static const uint64_t dims[] = {5, 3};
+  struct bytes good = sample(path);
+  polyad_ktensor *made = kruskal(2, dims, 3, POLYAD_F64), *read;
+  size_t directory = good.size;
+  while (memcmp(good.data + directory - 4, "PK\x01\x02", 4) != 0)
+    --directory;
+  while (memcmp(good.data + directory - 4, "PK\x03\x04", 4) != 0) /* the last member is text */
+    --directory;
+  int noticed = 0;
+  for (size_t k = 0; k < directory; ++k) {
+    good.data[k] ^= 0x10;
+    store(path, good.data, good.size);
+    if (polyad_ktensor_read(context, path, POLYAD_F64, &read) == POLYAD_OK)
+      assert_same_kruskal(made, read);
+    else
+      ++noticed;
+    polyad_ktensor_destroy(read);
+    assert_true(polyad_memory_in_use(context) > 0); /* the model to compare with */
+    good.data[k] ^= 0x10;
+  }
+  assert_true(noticed > 800);
+  polyad_ktensor_destroy(made);
+  for (size_t size = 0; size < directory; ++size) {
+    store(path, good.data, size);
+    assert_refused(path, size < 4 ? "" : "truncated");
+  }
+  free(good.data);
+  unlink(path);
+}
+
 /* Headers that lie with right checksums. */
 static void assert_header_refused(const struct bytes *good, struct pd_ptm_header header,
                                   const char *says) {
@@ -400,17 +443,19 @@ static polyad_status read_and_write(polyad_context *own, void *user) {
 
 /* No allocation that fails crashes, leaks or leaves a file. */
 static void allocations_may_fail(void **state) {
+  const char *paths[2][2] = {{at("m.ptm"), at("n.ptm")}, {at("m.npz"), at("n.npz")}};
   (void)state;
-  const char *paths[] = {at("m.ptm"), at("n.ptm")};
-  struct bytes good = sample(paths[0]);
-  assert_true(sweep_failures(read_and_write, paths, 1) > 10);
-  struct bytes again = load(paths[1]);
-  assert_int_equal(good.size, again.size);
-  assert_memory_equal(good.data, again.data, good.size);
-  free(good.data);
-  free(again.data);
-  unlink(paths[0]);
-  unlink(paths[1]);
+  for (int k = 0; k < 2; ++k) {
+    struct bytes good = sample(paths[k][0]);
+    assert_true(sweep_failures(read_and_write, paths[k], 1) > 10);
+    struct bytes again = load(paths[k][1]);
+    assert_int_equal(good.size, again.size);
+    assert_memory_equal(good.data, again.data, good.size);
+    free(good.data);
+    free(again.data);
+    unlink(paths[k][0]);
+    unlink(paths[k][1]);
+  }
 }
 
 int main(void) {
@@ -422,6 +467,7 @@ int main(void) {
       cmocka_unit_test(every_changed_byte_is_noticed),
       cmocka_unit_test(every_missing_or_surplus_byte_is_noticed),
       cmocka_unit_test(a_stream_that_ends_early_or_late_is_noticed),
+      cmocka_unit_test(changes_of_an_archive_are_noticed_or_harmless),
       cmocka_unit_test(headers_that_lie_are_refused),
       cmocka_unit_test(other_files_are_named),
       cmocka_unit_test(allocations_may_fail),
