@@ -27,6 +27,11 @@ typedef struct polyad_run_options {
                                the state before is FILE.prev */
   int checkpoint_every;   /**< iterations from one checkpoint to the next, at least 1; default 10 */
   const char *resume;     /**< checkpoint to go on from, or NULL (default) */
+  int first_start;        /**< number of the first start, at least 0 (default). Start k has the same
+                               random first factors in whatever call it is, so that calls on several
+                               machines can share the starts of one run */
+  int keep_starts;        /**< CP: non-zero gives polyad_run_info::models the model of every start;
+                               default 0 */
 } polyad_run_options;
 
 /** How the first factors are found. */
@@ -127,13 +132,16 @@ typedef struct polyad_run_info {
   polyad_trace_row *trace;     /**< one row per iteration of the returned model's start */
   int start_count;             /**< starts that ran */
   polyad_start *starts;        /**< one for each of them, in their order */
-  double rmse;                 /**< completion: root of the mean squared error of the observations;
-                                    else NaN */
-  double validation_rmse;      /**< completion with a validation set: that of the returned model on
-                                    it; else NaN */
-  int best_iteration;          /**< completion with a validation set: the iteration whose model is
-                                    returned; else 0 */
-  void *owner;                 /**< private */
+  struct polyad_ktensor **models; /**< with polyad_run_options::keep_starts the model of each of
+                                     them, in the same form as the one that is returned and in their
+                                       order; else NULL. A caller who takes one leaves NULL there */
+  double rmse;            /**< completion: root of the mean squared error of the observations;
+                               else NaN */
+  double validation_rmse; /**< completion with a validation set: that of the returned model on
+                               it; else NaN */
+  int best_iteration;     /**< completion with a validation set: the iteration whose model is
+                               returned; else 0 */
+  void *owner;            /**< private */
 } polyad_run_info;
 
 /** Frees what `info` points to and sets it to zero. */

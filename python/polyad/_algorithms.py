@@ -24,7 +24,8 @@ from ._types import CPInit, CPLike, Loss, Matrices, OnInterrupt, Precision, Seed
 
 def cp_als(x: Any, rank: int = 16, *, tol: float = 1e-4, max_iters: int = 50,
            max_seconds: float = 0.0, init: CPInit | KruskalTensor | Matrices | CPLike = "random",
-           seed: Seed = 0, restarts: int = 1, nonnegative: bool = False, ridge: float = 0.0,
+           seed: Seed = 0, restarts: int = 1, keep_starts: bool = False,
+           nonnegative: bool = False, ridge: float = 0.0,
            device: str = "auto", format: str = "auto", precision: Precision | None = None,
            threads: int | None = None, variant: str = "auto", checkpoint: Any = None,
            checkpoint_every: int = 10, resume: Any = None, callback: Callback | None = None,
@@ -56,6 +57,8 @@ def cp_als(x: Any, rank: int = 16, *, tol: float = 1e-4, max_iters: int = 50,
     restarts : int
         Number of starts; the best is returned. On the CPU they share their passes over the
         nonzeros. ``info["starts"]`` says how each ended (``objective``, the fit).
+    keep_starts : bool
+        Keep the model of every start: ``[start["model"] for start in model.info["starts"]]``.
     nonnegative : bool
         Keep factors nonnegative (HALS).
     ridge : float
@@ -94,7 +97,8 @@ def cp_als(x: Any, rank: int = 16, *, tol: float = 1e-4, max_iters: int = 50,
     choice = {"format": format, "precision": precision, "device": device, "threads": threads,
               "variant": variant, "comm": comm}
     run = {"tol": tol, "max_iters": max_iters, "max_seconds": max_seconds, "init": init,
-           "restarts": restarts, "checkpoint": checkpoint, "checkpoint_every": checkpoint_every,
+           "restarts": restarts, "keep_starts": keep_starts, "checkpoint": checkpoint,
+           "checkpoint_every": checkpoint_every,
            "resume": resume, "seed": seed, "callback": callback, "verbose": verbose,
            "on_interrupt": on_interrupt}
     return decompose(x, rank, choice, lib.polyad_cp_als, options, run, run_info)

@@ -15,7 +15,8 @@ from ._types import APRAlgorithm, CPLike, Matrices, OnInterrupt, Precision, RunI
 def cp_apr(x: Any, rank: int = 16, *, algorithm: APRAlgorithm = "mu", tol: float = 1e-4,
            max_iters: int = 1000, inner_iters: int = 10, max_seconds: float = 0.0,
            init: Literal["random"] | KruskalTensor | Matrices | CPLike = "random",
-           seed: Seed = 0, restarts: int = 1, epsilon: float = 1e-10, store_pi: bool = False,
+           seed: Seed = 0, restarts: int = 1, keep_starts: bool = False,
+           epsilon: float = 1e-10, store_pi: bool = False,
            kappa: float = 1e-2, kappa_tol: float = 1e-10, active_tol: float = 1e-8, damping: float = 1e-5,
            inexact: bool = True, memory: int = 3, device: str = "auto", format: str = "auto",
            precision: Precision | None = None, threads: int | None = None, variant: str = "auto",
@@ -48,6 +49,8 @@ def cp_apr(x: Any, rank: int = 16, *, algorithm: APRAlgorithm = "mu", tol: float
         As in :func:`cp_als`.
     restarts : int
         Number of starts; that of the highest log-likelihood is returned.
+    keep_starts : bool
+        Keep the model of every start: ``[start["model"] for start in model.info["starts"]]``.
     epsilon : float
         Least divisor.
     store_pi : bool
@@ -99,7 +102,8 @@ def cp_apr(x: Any, rank: int = 16, *, algorithm: APRAlgorithm = "mu", tol: float
     choice = {"format": format, "precision": precision, "device": device, "threads": threads,
               "variant": variant, "comm": comm, "kernel": "phi"}
     run = {"tol": tol, "max_iters": max_iters, "max_seconds": max_seconds, "init": init,
-           "restarts": restarts, "checkpoint": checkpoint, "checkpoint_every": checkpoint_every,
+           "restarts": restarts, "keep_starts": keep_starts, "checkpoint": checkpoint,
+           "checkpoint_every": checkpoint_every,
            "resume": resume, "seed": seed, "callback": callback, "verbose": verbose,
            "on_interrupt": on_interrupt}
     return decompose(x, rank, choice, lib.polyad_cp_apr, options, run, _apr_info)

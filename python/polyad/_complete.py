@@ -23,7 +23,8 @@ def cp_complete(x: Any, rank: int = 16, *, algorithm: CompleteAlgorithm = "als",
                 validation: float | Any | None = None, patience: int = 5, learn_rate: float = 0.3,
                 tol: float = 1e-4, max_iters: int = 500, max_seconds: float = 0.0,
                 init: Literal["random"] | KruskalTensor | Matrices | CPLike = "random",
-                seed: Seed = 0, restarts: int = 1, precision: Precision | None = None,
+                seed: Seed = 0, restarts: int = 1, keep_starts: bool = False,
+                precision: Precision | None = None,
                 device: str = "auto", threads: int | None = None, checkpoint: Any = None,
                 checkpoint_every: int = 10, resume: Any = None, callback: Callback | None = None,
                 verbose: bool = False, on_interrupt: OnInterrupt = "raise") -> KruskalTensor:
@@ -70,6 +71,8 @@ def cp_complete(x: Any, rank: int = 16, *, algorithm: CompleteAlgorithm = "als",
         As in :func:`cp_als`.
     restarts : int
         Number of starts; the best is returned, by the validation error where there is one.
+    keep_starts : bool
+        Keep the model of every start: ``[start["model"] for start in model.info["starts"]]``.
     device : str
         As in :class:`Plan`: the CPU or a GPU with CUDA; "sgd" runs on the CPU alone.
     precision, threads
@@ -109,7 +112,8 @@ def cp_complete(x: Any, rank: int = 16, *, algorithm: CompleteAlgorithm = "als",
               "device": device, "threads": threads,
               "variant": "auto", "zeros": "keep"}
     run = {"tol": tol, "max_iters": max_iters, "max_seconds": max_seconds, "init": init,
-           "restarts": restarts, "checkpoint": checkpoint, "checkpoint_every": checkpoint_every,
+           "restarts": restarts, "keep_starts": keep_starts, "checkpoint": checkpoint,
+           "checkpoint_every": checkpoint_every,
            "resume": resume, "seed": seed, "callback": callback, "verbose": verbose,
            "on_interrupt": on_interrupt}
     model = decompose(x, rank, choice, lib.polyad_cp_complete, options, run, _complete_info)

@@ -48,6 +48,7 @@ def run_options(options: Any, run: dict[str, Any]) -> list[Any]:
     options.tolerance, options.max_seconds = float(run["tol"]), float(run["max_seconds"])
     options.max_iterations = index(run["max_iters"], "max_iters")
     kept = []
+    options.keep_starts = int(bool(run.get("keep_starts", False)))
     for name, key in (("starts", "restarts"), ("checkpoint_every", "checkpoint_every")):
         if key in run:
             setattr(options, name, index(run[key], key))
@@ -89,6 +90,7 @@ def execute(kind: type[Model], function: Any, plan: Plan, tensor: SparseTensor |
         try:
             status = ctx.run(function, plan._handle, options, made, info)
             found: RunInfo = report(info, plan) if status == lib.POLYAD_OK else {}
+            each = _kept_models(kind, ctx, info)
         finally:
             lib.polyad_run_info_clear(info)
         interrupted = ctx.interrupted
@@ -107,14 +109,27 @@ def execute(kind: type[Model], function: Any, plan: Plan, tensor: SparseTensor |
     if source.transforms:
         found["transforms"] = list(source.transforms)
     model.info = found
+    for start, one in zip(found["starts"] if each else [], each):
+        start["model"] = one
     if tensor is None or tensor.shape == plan.shape:  # else it is a share of the tensor
-        model.take_labels(source)
+        for one in (model, *each):
+            one.take_labels(source)
     if found.get("reason") == "breakdown":
         warnings.warn(found["diagnosis"], RuntimeWarning, stacklevel=4)
     if interrupted and run["on_interrupt"] == "raise":
         raise Interrupted(f"interrupted after {found['iterations']} iterations; the model so far is "
                           "this exception's attribute 'model'", model)
     return model
+
+
+def _kept_models(kind: type[Model], ctx: Any, info: Any) -> list[Model]:
+    """The models of all starts, where they were kept."""
+    kept: list[Model] = []
+    for start in range(info.start_count if info.models != ffi.NULL else 0):
+        if info.models[start] != ffi.NULL:
+            kept.append(kind._wrap(ctx, info.models[start]))
+            info.models[start] = ffi.NULL
+    return kept
 
 
 def decompose(x: Any, rank: Any, choice: dict[str, Any], function: Any, options: Any,

@@ -79,6 +79,32 @@ def test_options(random_tensor):
     assert polyad.cp_als(x, 3, format="coo").info["format"] == "coo"
 
 
+def test_models_of_all_starts(random_tensor):
+    """Each start's model, with labels; the best of them is what is returned."""
+    x = random_tensor()
+    counts = polyad.SparseTensor(x.coords, np.ceil(np.abs(x.values)), x.shape)
+    for fit, tensor, more in ((polyad.cp_als, x, {}), (polyad.cp_als, x, {"nonnegative": True}),
+                              (polyad.cp_apr, counts, {}), (polyad.cp_complete, x, {"ridge": 1e-3})):
+        best = fit(tensor, 3, restarts=4, keep_starts=True, max_iters=4, tol=0, **more)
+        starts = best.info["starts"]
+        models = [start["model"] for start in starts]
+        assert len(models) == 4 and models[best.info["best_restart"]] == best
+        assert max(start["objective"] for start in starts) == starts[best.info["best_restart"]]["objective"]
+        assert len({model.factors[0].tobytes() for model in models}) == 4
+        if fit is polyad.cp_als:
+            distance = [np.linalg.norm(x.to_numpy() - np.einsum("r,ir,jr,kr", model.weights,
+                                                                *model.factors)) / x.norm()
+                        for model in models]
+            assert np.allclose([1 - each for each in distance],
+                               [start["objective"] for start in starts], atol=1e-10)
+        plain = fit(tensor, 3, restarts=4, max_iters=4, tol=0, **more)
+        assert "model" not in plain.info["starts"][0]
+        assert np.allclose(plain.factors[0], best.factors[0], atol=1e-9)
+    frame = polyad.SparseTensor([[0, 0], [1, 1]], [1.0, 2.0], (2, 2), {"day": ["a", "b"], "hour": None})
+    kept = polyad.cp_als(frame, 1, keep_starts=True).info["starts"]
+    assert len(kept) == 1 and kept[0]["model"].labels[0] == ["a", "b"]
+
+
 @pytest.mark.parametrize("options, error", [
     ({"rank": 0}, ValueError), ({"rank": 1.5}, TypeError), ({"tol": float("nan")}, ValueError),
     ({"max_iters": -1}, ValueError), ({"init": "nothing"}, ValueError),

@@ -3,6 +3,7 @@
  * they ended. */
 #include "algorithms/als_together.h"
 #include "algorithms/method.h"
+#include "algorithms/model_start.h"
 
 struct restarts {
   polyad_context *context;
@@ -21,7 +22,7 @@ static void als_restarts_note(void *user, int task, polyad_run_info *info) {
   bool better =
       r->best < 0 || info->fit > r->info.fit || (info->fit == r->info.fit && task < r->best);
   int worse = better ? r->best : task;
-  if (worse >= 0) {
+  if (worse >= 0 && !r->task[worse].options.run.keep_starts) {
     polyad_ktensor_destroy(r->task[worse].model);
     r->task[worse].model = NULL;
   }
@@ -57,6 +58,20 @@ static polyad_status run_all_starts(struct restarts *r, const polyad_plan *plan,
   return POLYAD_OK;
 }
 
+/* The models of all starts, that of the best as a copy, become part of the report. */
+static polyad_status keep_models(struct restarts *r) {
+  polyad_ktensor **models;
+  PD_TRY(PD_NEW_ZERO(r->context, (uint64_t)r->begun, &models));
+  r->info.models = models;
+  PD_TRY(pd_model_copy(r->context, r->task[r->best].model, &models[r->best]));
+  for (int k = 0; k < r->begun; ++k) {
+    if (k == r->best) continue;
+    models[k] = r->task[k].model;
+    r->task[k].model = NULL;
+  }
+  return POLYAD_OK;
+}
+
 polyad_status pd_als_restarts(polyad_context *context, const polyad_plan *plan,
                               const polyad_cp_als_options *options, polyad_ktensor **model,
                               polyad_run_info *info) {
@@ -66,6 +81,7 @@ polyad_status pd_als_restarts(polyad_context *context, const polyad_plan *plan,
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, starts, &r.task));
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, starts, &r.start));
   PD_TRY_CLEANUP(run_all_starts(&r, plan, options));
+  if (options->run.keep_starts) PD_TRY_CLEANUP(keep_models(&r));
   *model = r.task[r.best].model;
   r.task[r.best].model = NULL;
   if (info != NULL) {

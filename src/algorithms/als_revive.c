@@ -7,8 +7,8 @@
 /* A stream of its own for each iteration, apart from those of the starts. */
 static uint64_t stream_of(const struct pd_als *als, int n) {
   uint64_t starts = UINT64_C(1) << 40;
-  return starts + ((uint64_t)als->run.start << 32) +
-         (uint64_t)als->run.iteration * POLYAD_MAX_ORDER + (uint64_t)n;
+  uint64_t start = (uint64_t)als->options->run.first_start + (uint64_t)als->run.start;
+  return starts + (start << 32) + (uint64_t)als->run.iteration * POLYAD_MAX_ORDER + (uint64_t)n;
 }
 
 static void fill_dead_columns(struct pd_als *als, int n) {

@@ -7,6 +7,7 @@
 #include "algorithms/model_start.h"
 #include "algorithms/model_team.h"
 #include "algorithms/run_options.h"
+#include "algorithms/starts_kept.h"
 #include "tensor/ktensor_fit.h"
 #include <math.h>
 #include <string.h>
@@ -191,6 +192,12 @@ const struct pd_method pd_als_method = {.name = "cp_als",
                                         .shared = true,
                                         .finish = cp_als_finish};
 
+static bool starts_together(polyad_context *context, const polyad_plan *plan,
+                            const polyad_cp_als_options *options) {
+  return options->run.starts > 1 && options->run.max_iterations > 0 &&
+         pd_als_gains_together(context, plan, options->rank);
+}
+
 static polyad_status cp_als_decompose(polyad_context *context, const polyad_plan *plan,
                                       const void *user, polyad_ktensor **model,
                                       polyad_run_info *info) {
@@ -199,8 +206,7 @@ static polyad_status cp_als_decompose(polyad_context *context, const polyad_plan
   if (plan == NULL || options == NULL || model == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan, options or model is NULL");
   PD_TRY(pd_als_check_options(context, plan, options));
-  if (options->run.starts > 1 && options->run.max_iterations > 0 &&
-      pd_als_gains_together(context, plan, options->rank))
+  if (starts_together(context, plan, options))
     return pd_als_restarts(context, plan, options, model, info);
   PD_TRY(pd_als_create(context, plan, options, false, &als));
   polyad_status status = pd_run_execute(&als->run, info);
@@ -213,9 +219,18 @@ static polyad_status cp_als_decompose(polyad_context *context, const polyad_plan
   return status;
 }
 
+static polyad_status cp_als_run(polyad_context *context, const polyad_plan *plan,
+                                const void *options, polyad_ktensor **model,
+                                polyad_run_info *info) {
+  return pd_model_decompose(context, plan, cp_als_decompose, options, model, info);
+}
+
 polyad_status polyad_cp_als(polyad_context *context, const polyad_plan *plan,
                             const polyad_cp_als_options *options, polyad_ktensor **model,
                             polyad_run_info *info) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  return pd_model_decompose(context, plan, cp_als_decompose, options, model, info);
+  PD_ENTER(context);
+  if (plan != NULL && options != NULL && model != NULL && options->run.keep_starts &&
+      !starts_together(context, plan, options))
+    return pd_starts_kept(context, plan, cp_als_run, options, sizeof *options, model, info);
+  return cp_als_run(context, plan, options, model, info);
 }

@@ -5,8 +5,8 @@
  * around the iterations: options, what counts as convergence, and the result in its normal form. */
 #include "algorithms/apr_state.h"
 #include "algorithms/model_start.h"
-#include "algorithms/model_team.h"
 #include "algorithms/run_options.h"
+#include "algorithms/starts_kept.h"
 #include "tensor/ktensor_fit.h"
 #include <inttypes.h>
 #include <math.h>
@@ -205,9 +205,17 @@ static polyad_status cp_apr_decompose(polyad_context *context, const polyad_plan
   return status;
 }
 
+static polyad_status cp_apr_run(polyad_context *context, const polyad_plan *plan,
+                                const void *options, polyad_ktensor **model,
+                                polyad_run_info *info) {
+  return pd_model_decompose(context, plan, cp_apr_decompose, options, model, info);
+}
+
 polyad_status polyad_cp_apr(polyad_context *context, const polyad_plan *plan,
                             const polyad_cp_apr_options *options, polyad_ktensor **model,
                             polyad_run_info *info) {
-  if (context == NULL) return POLYAD_INVALID_ARGUMENT;
-  return pd_model_decompose(context, plan, cp_apr_decompose, options, model, info);
+  PD_ENTER(context);
+  if (options != NULL && model != NULL && options->run.keep_starts)
+    return pd_starts_kept(context, plan, cp_apr_run, options, sizeof *options, model, info);
+  return cp_apr_run(context, plan, options, model, info);
 }

@@ -5,6 +5,7 @@
 #include "algorithms/complete_state.h"
 #include "algorithms/model_start.h"
 #include "algorithms/run_options.h"
+#include "algorithms/starts_kept.h"
 #include "core/random.h"
 #include "linalg/linalg.h"
 #include <math.h>
@@ -217,11 +218,11 @@ const struct pd_method pd_complete_methods[] = {[POLYAD_COMPLETE_ALS] = COMPLETE
                                                 [POLYAD_COMPLETE_CCD] = COMPLETE_METHOD("cmp_ccd"),
                                                 [POLYAD_COMPLETE_SGD] = COMPLETE_METHOD("cmp_sgd")};
 
-polyad_status polyad_cp_complete(polyad_context *context, const polyad_plan *plan,
-                                 const polyad_cp_complete_options *options, polyad_ktensor **model,
-                                 polyad_run_info *info) {
+static polyad_status cp_complete_run(polyad_context *context, const polyad_plan *plan,
+                                     const void *user, polyad_ktensor **model,
+                                     polyad_run_info *info) {
+  const polyad_cp_complete_options *options = user;
   struct pd_complete *c = NULL;
-  PD_ENTER(context);
   if (model != NULL) *model = NULL;
   if (plan == NULL || options == NULL || model == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan, options or model is NULL");
@@ -235,4 +236,13 @@ polyad_status polyad_cp_complete(polyad_context *context, const polyad_plan *pla
   }
   pd_complete_destroy(c);
   return status;
+}
+
+polyad_status polyad_cp_complete(polyad_context *context, const polyad_plan *plan,
+                                 const polyad_cp_complete_options *options, polyad_ktensor **model,
+                                 polyad_run_info *info) {
+  PD_ENTER(context);
+  if (options != NULL && model != NULL && options->run.keep_starts)
+    return pd_starts_kept(context, plan, cp_complete_run, options, sizeof *options, model, info);
+  return cp_complete_run(context, plan, options, model, info);
 }

@@ -55,7 +55,8 @@ double pd_run_objective(const polyad_trace_row *row) {
 }
 
 void pd_run_name(const struct pd_run *run, char name[80]) {
-  snprintf(name, 80, "rank %llu, start %d: ", (unsigned long long)run->columns, run->start + 1);
+  snprintf(name, 80, "rank %llu, start %d: ", (unsigned long long)run->columns,
+           run->options->first_start + run->start + 1);
 }
 
 static void record(struct pd_run *run, polyad_trace_row row) {
@@ -87,7 +88,7 @@ static bool interrupted(struct pd_run *run) {
                               .log_likelihood = row->log_likelihood,
                               .kkt_violation = row->kkt_violation,
                               .seconds = pd_run_seconds(run),
-                              .restart = run->start};
+                              .restart = run->options->first_start + run->start};
   bool end = pd_report_progress(run->context, &progress);
   return end || pd_cancelled(run->context);
 }
@@ -177,7 +178,9 @@ polyad_status pd_run_begin(struct pd_run *run, int start) {
   run->start = start;
   run->iteration = 0;
   run->change = NAN;
-  PD_TRY(run->options->resume != NULL ? pd_run_resume(run) : method->start(run->state, start));
+  PD_TRY(run->options->resume != NULL
+             ? pd_run_resume(run)
+             : method->start(run->state, run->options->first_start + start));
   run->start_seconds = pd_run_seconds(run);
   run->first_iteration = run->iteration;
   return POLYAD_OK;
@@ -206,8 +209,8 @@ static polyad_status note_start(struct pd_run *run, polyad_reason reason) {
   run->seconds_iterations += now - run->start_seconds;
   run->noted_seconds = now;
   pd_log(run->context, POLYAD_LOG_INFO, "start %d: %s %.10g after %d iterations (%s)",
-         run->start_count, run->method->objective, score, run->iteration,
-         polyad_reason_string(reason));
+         run->options->first_start + run->start_count, run->method->objective, score,
+         run->iteration, polyad_reason_string(reason));
   return POLYAD_OK;
 }
 

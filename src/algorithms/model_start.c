@@ -2,6 +2,7 @@
 #include "algorithms/model_start.h"
 #include "core/random.h"
 #include <math.h>
+#include <string.h>
 
 void pd_model_fill_random(polyad_context *context, const polyad_plan *plan, int restart,
                           polyad_ktensor *model) {
@@ -75,5 +76,15 @@ polyad_status pd_model_scale_weights(polyad_context *context, int exponent, poly
                      (unsigned long long)pd_shown(context, r),
                      model->type == POLYAD_F64 ? "double precision" : "single precision");
   }
+  return POLYAD_OK;
+}
+
+polyad_status pd_model_copy(polyad_context *context, const polyad_ktensor *from,
+                            polyad_ktensor **copy) {
+  PD_TRY(polyad_ktensor_create(context, from->order, from->dims, from->rank, from->type, copy));
+  size_t row = (size_t)from->rank * pd_type_bytes(from->type);
+  memcpy((*copy)->weights, from->weights, row);
+  for (int n = 0; n < from->order; ++n)
+    memcpy((*copy)->factor[n], from->factor[n], row * (size_t)from->dims[n]);
   return POLYAD_OK;
 }

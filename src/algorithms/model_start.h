@@ -15,6 +15,10 @@ static inline uint64_t pd_model_stream(int start, int mode) {
 void pd_model_fill_random(polyad_context *context, const polyad_plan *plan, int restart,
                           polyad_ktensor *model);
 
+/** A new model with the numbers of another. */
+polyad_status pd_model_copy(polyad_context *context, const polyad_ktensor *from,
+                            polyad_ktensor **copy);
+
 void pd_model_unit_weights(polyad_ktensor *model);
 
 /** Copies the factors of an initial model of the tensor's shape, of which `model` has the rows of

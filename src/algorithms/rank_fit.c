@@ -211,16 +211,6 @@ static polyad_status begin_from(struct fitting *f, const polyad_ktensor *from, s
   return POLYAD_OK;
 }
 
-polyad_status pd_rank_copy_model(polyad_context *context, const polyad_ktensor *from,
-                                 polyad_ktensor **copy) {
-  PD_TRY(polyad_ktensor_create(context, from->order, from->dims, from->rank, from->type, copy));
-  size_t row = (size_t)from->rank * pd_type_bytes(from->type);
-  memcpy((*copy)->weights, from->weights, row);
-  for (int n = 0; n < from->order; ++n)
-    memcpy((*copy)->factor[n], from->factor[n], row * (size_t)from->dims[n]);
-  return POLYAD_OK;
-}
-
 /* ---- random starts -------------------------------------------------------------------------- */
 
 /* The random starts of one rank, which are done. */
@@ -237,7 +227,7 @@ static polyad_status collect(struct fitting *f, struct fit *fit, struct pd_rank_
     ++models->count;
   }
   if (models->count == 0) return POLYAD_OK;
-  return pd_rank_copy_model(f->job->context, models->start[models->best_start], &models->best);
+  return pd_model_copy(f->job->context, models->start[models->best_start], &models->best);
 }
 
 static struct effort usual_effort(const struct fitting *f) {

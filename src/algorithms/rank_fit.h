@@ -45,10 +45,6 @@ polyad_status pd_rank_fit(struct pd_rank_job *job, const char *name, const polya
                           const polyad_ktensor *previous, struct pd_rank_models *models);
 void pd_rank_models_clear(polyad_context *context, struct pd_rank_models *models, int count);
 
-/** A new model with the numbers of another. */
-polyad_status pd_rank_copy_model(polyad_context *context, const polyad_ktensor *from,
-                                 polyad_ktensor **copy);
-
 static inline bool pd_rank_is_apr(const polyad_rank_options *options) {
   return options->algorithm >= POLYAD_ALGORITHM_APR_MU;
 }

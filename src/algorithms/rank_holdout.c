@@ -319,7 +319,7 @@ polyad_status pd_holdout_match(polyad_context *context, const struct pd_holdout 
                                const polyad_ktensor *model, const polyad_ktensor *whole,
                                double *score) {
   polyad_ktensor *part = NULL;
-  PD_TRY(pd_rank_copy_model(context, whole, &part));
+  PD_TRY(pd_model_copy(context, whole, &part));
   for (int side = 0; side < 2; ++side) {
     int n = holdout->mode[side];
     for (uint64_t i = 0; i < part->dims[n]; ++i)

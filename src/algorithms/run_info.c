@@ -2,6 +2,7 @@
  * diagnosis.
  */
 #include "algorithms/method.h"
+#include "tensor/ktensor.h"
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -35,6 +36,9 @@ const char *polyad_fit_from_string(polyad_fit_from from) {
 void polyad_run_info_clear(polyad_run_info *info) {
   if (info == NULL) return;
   pd_free(NULL, info->trace);
+  for (int k = 0; info->models != NULL && k < info->start_count; ++k)
+    polyad_ktensor_destroy(info->models[k]);
+  pd_free(NULL, info->models);
   pd_free(NULL, info->starts);
   memset(info, 0, sizeof *info);
 }

@@ -1,5 +1,6 @@
 /* Defaults and checks of the options that every decomposition has. */
 #include "algorithms/run_options.h"
+#include <limits.h>
 #include <math.h>
 #include <polyad/plan.h>
 
@@ -29,6 +30,8 @@ polyad_status pd_run_options_check(polyad_context *context, const polyad_run_opt
   EXPECT(options->max_seconds >= 0, "max_seconds %g found; expected at least 0",
          options->max_seconds);
   EXPECT(options->starts >= 1, "%d starts found; expected at least 1", options->starts);
+  EXPECT(options->first_start >= 0 && options->first_start <= INT_MAX - options->starts,
+         "first start %d found; expected at least 0", options->first_start);
   EXPECT(options->checkpoint == NULL || options->checkpoint_every >= 1,
          "a checkpoint every %d iterations found; expected at least 1", options->checkpoint_every);
   EXPECT(options->starts == 1 || (options->checkpoint == NULL && options->resume == NULL),

@@ -41,6 +41,7 @@ static polyad_status tucker_check_options(polyad_context *context, const polyad_
          "initialisation %d is unknown", (int)options->init);
   EXPECT(options->svd == POLYAD_SVD_EXACT || options->svd == POLYAD_SVD_RANDOMIZED,
          "way %d to find singular vectors is unknown", (int)options->svd);
+  EXPECT(!options->run.keep_starts, "models of all starts are kept of CP decompositions only");
 #undef EXPECT
   PD_TRY(pd_run_options_check(context, &options->run, 1));
   return check_tensor(context, plan);

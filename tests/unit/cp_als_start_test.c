@@ -34,6 +34,7 @@ static void wrong_options_are_refused(void **state) {
   REFUSE(ridge, -1.0, POLYAD_INVALID_ARGUMENT, "ridge -1");
   REFUSE(ridge, INFINITY, POLYAD_INVALID_ARGUMENT, "ridge inf");
   REFUSE(run.starts, 0, POLYAD_INVALID_ARGUMENT, "0 starts");
+  REFUSE(run.first_start, -1, POLYAD_INVALID_ARGUMENT, "first start -1");
   REFUSE(init, (polyad_init)9, POLYAD_INVALID_ARGUMENT, "9");
   REFUSE(init, POLYAD_INIT_MODEL, POLYAD_INVALID_ARGUMENT, "no initial model");
   REFUSE(rank, UINT64_MAX, POLYAD_MEMORY_LIMIT, "mode 0");
@@ -207,8 +208,106 @@ static void formats_give_their_nonzeros_back(void **state) {
       }
 }
 
+/* ---- starts whose models are all wanted ------------------------------------------------------ */
+
+/* Whether factors and weights agree to what sums in another order may change in a few iterations.
+ */
+static void assert_close(polyad_ktensor *a, polyad_ktensor *b) {
+  uint64_t rank = polyad_ktensor_rank(a);
+  assert_int_equal(rank, polyad_ktensor_rank(b));
+  for (int n = 0; n < polyad_ktensor_order(a); ++n)
+    for (uint64_t k = 0; k < polyad_ktensor_dims(a)[n] * rank; ++k)
+      assert_true(fabs(((double *)polyad_ktensor_factor(a, n))[k] -
+                       ((double *)polyad_ktensor_factor(b, n))[k]) < 1e-9);
+}
+
+/* The models of five starts are those of calls for one start each, the returned one is the best of
+ * them, and without room for side-by-side runs (a rank of half the columns) they are the same bits.
+ */
+static void models_of_all_starts(uint64_t rank, bool same_bits) {
+  enum { STARTS = 5 };
+  struct setting s = set_up(1, POLYAD_F64);
+  polyad_cp_als_options options = options_of(rank);
+  polyad_run_info info = {0};
+  polyad_ktensor *best, *one;
+  options.run.max_iterations = 2;
+  options.run.tolerance = 0;
+  options.run.starts = STARTS;
+  options.run.keep_starts = 1;
+  ALS_OK(s.context, polyad_cp_als(s.context, s.plan, &options, &best, &info));
+  assert_int_equal(info.start_count, STARTS);
+  assert_true(als_same_model(best, info.models[info.best_restart]));
+  options.run.starts = 1;
+  options.run.keep_starts = 0;
+  for (int k = 0; k < STARTS; ++k) {
+    polyad_run_info alone = {0};
+    options.run.first_start = k;
+    ALS_OK(s.context, polyad_cp_als(s.context, s.plan, &options, &one, &alone));
+    assert_null(alone.models);
+    assert_true(fabs(alone.fit - info.starts[k].objective) < 1e-12);
+    assert_true(info.starts[k].objective <= info.starts[info.best_restart].objective);
+    if (same_bits)
+      assert_true(als_same_model(one, info.models[k]));
+    else
+      assert_close(one, info.models[k]);
+    polyad_ktensor_destroy(one);
+    polyad_run_info_clear(&alone);
+  }
+  /* What is taken is the caller's. */
+  one = info.models[1];
+  info.models[1] = NULL;
+  polyad_run_info_clear(&info);
+  polyad_ktensor_destroy(one);
+  polyad_ktensor_destroy(best);
+  tear_down(&s);
+}
+
+static void all_models_side_by_side(void **state) {
+  (void)state;
+  models_of_all_starts(4, false);
+}
+
+static void all_models_one_after_the_other(void **state) {
+  (void)state;
+  models_of_all_starts(100, true);
+}
+
+static polyad_status kept_run(polyad_context *context, void *data) {
+  struct kept_case {
+    polyad_plan *plan;
+    uint64_t rank;
+  } *c = data;
+  polyad_cp_als_options options = options_of(c->rank);
+  polyad_run_info info = {0};
+  polyad_ktensor *model = NULL;
+  options.run.max_iterations = 1;
+  options.run.starts = 3;
+  options.run.keep_starts = 1;
+  polyad_status status = polyad_cp_als(context, c->plan, &options, &model, &info);
+  polyad_ktensor_destroy(model);
+  polyad_run_info_clear(&info);
+  return status;
+}
+
+/* Neither way leaks when an allocation fails. */
+static void keeping_models_may_fail(void **state) {
+  (void)state;
+  struct setting s = set_up(1, POLYAD_F64);
+  struct {
+    polyad_plan *plan;
+    uint64_t rank;
+  } c = {s.plan, 2};
+  assert_true(sweep_failures(kept_run, &c, 1) > 10);
+  c.rank = 100;
+  assert_true(sweep_failures(kept_run, &c, 1) > 10);
+  tear_down(&s);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(all_models_side_by_side),
+      cmocka_unit_test(all_models_one_after_the_other),
+      cmocka_unit_test(keeping_models_may_fail),
       cmocka_unit_test(wrong_options_are_refused),
       cmocka_unit_test(memory_limit_names_the_mode),
       cmocka_unit_test(every_allocation_may_fail),
