@@ -91,10 +91,8 @@ static polyad_status open_build(polyad_context *context, const struct pd_device 
 }
 
 static polyad_status count_degrees(polyad_context *context, struct pd_build *build, int mode) {
-  struct pd_cuda_state *state = pd_cuda_state_of(build->device);
   uint64_t dim = build->dims[mode];
-  PD_TRY(pd_cuda_enter(context, state));
-  cudaStream_t stream = pd_cuda_stream(state);
+  PD_CUDA_ENTER(context, build->device);
   PD_TRY(PD_CUDA(context, state, cudaMemsetAsync(build->degree, 0, dim * 4, stream)));
   return PD_CUDA(context, state,
                  pd_gpu_build_degrees(build->index[mode], build->nnz, dim, build->degree, stream));
@@ -124,7 +122,6 @@ static polyad_status find_classes(polyad_context *context, struct pd_build *buil
 /* The registers of the kernel are words, as atomic operations want them. */
 static polyad_status see_tuples(polyad_context *context, struct pd_build *build, int modes,
                                 bool sampled, uint8_t *registers) {
-  struct pd_cuda_state *state = pd_cuda_state_of(build->device);
   uint64_t count = (uint64_t)build->order * PD_TUPLE_REGISTERS;
   struct pd_gpu_build_ranks of = {
       .nnz = build->nnz, .order = build->order, .modes = modes, .sampled = sampled};
@@ -133,12 +130,11 @@ static polyad_status see_tuples(polyad_context *context, struct pd_build *build,
     of.index[n] = build->index[n];
     of.factor[n] = pd_tuple_factor(n);
   }
-  PD_TRY(pd_cuda_enter(context, state));
+  PD_CUDA_ENTER(context, build->device);
   PD_TRY(pd_cuda_build_temporary(context, build, count * sizeof *words));
   PD_TRY(
-      PD_CUDA(context, state,
-              cudaMemsetAsync(build->temporary, 0, count * sizeof *words, pd_cuda_stream(state))));
-  PD_TRY(PD_CUDA(context, state, pd_gpu_build_ranks(&of, build->temporary, pd_cuda_stream(state))));
+      PD_CUDA(context, state, cudaMemsetAsync(build->temporary, 0, count * sizeof *words, stream)));
+  PD_TRY(PD_CUDA(context, state, pd_gpu_build_ranks(&of, build->temporary, stream)));
   PD_TRY(pd_cuda_services->alloc(context, count, sizeof *words, (void **)&words));
   polyad_status status =
       pd_cuda_copy_out(context, build->device, words, build->temporary, count * sizeof *words);
@@ -150,19 +146,17 @@ static polyad_status see_tuples(polyad_context *context, struct pd_build *build,
 
 static polyad_status see_cells(polyad_context *context, struct pd_build *build, int first,
                                int modes, uint64_t words, uint64_t *bits) {
-  struct pd_cuda_state *state = pd_cuda_state_of(build->device);
   struct pd_gpu_build_cells of = {.nnz = build->nnz, .modes = modes};
   for (int k = 0; k < modes; ++k) {
     int n = (first + k) % build->order;
     of.index[k] = build->index[n];
     of.dim[k] = build->dims[n];
   }
-  PD_TRY(pd_cuda_enter(context, state));
+  PD_CUDA_ENTER(context, build->device);
   PD_TRY(pd_cuda_build_temporary(context, build, words * sizeof *bits));
   PD_TRY(
-      PD_CUDA(context, state,
-              cudaMemsetAsync(build->temporary, 0, words * sizeof *bits, pd_cuda_stream(state))));
-  PD_TRY(PD_CUDA(context, state, pd_gpu_build_cells(&of, build->temporary, pd_cuda_stream(state))));
+      PD_CUDA(context, state, cudaMemsetAsync(build->temporary, 0, words * sizeof *bits, stream)));
+  PD_TRY(PD_CUDA(context, state, pd_gpu_build_cells(&of, build->temporary, stream)));
   return pd_cuda_copy_out(context, build->device, bits, build->temporary, words * sizeof *bits);
 }
 
@@ -240,7 +234,6 @@ static void set_fields(const struct pd_build_planes *to, struct pd_gpu_build_gat
 
 static polyad_status cuda_build_gather(polyad_context *context, struct pd_build *build,
                                        const struct pd_build_planes *to) {
-  struct pd_cuda_state *state = pd_cuda_state_of(build->device);
   struct pd_gpu_build_gather job = {.nnz = to->place != NULL ? to->padded : build->nnz,
                                     .padded = to->padded,
                                     .permutation = pd_cuda_build_order(build),
@@ -259,8 +252,8 @@ static polyad_status cuda_build_gather(polyad_context *context, struct pd_build 
     job.output = build->index[to->output];
     job.sorted = build->sorted = build->keys[0];
   }
-  PD_TRY(pd_cuda_enter(context, state));
-  return PD_CUDA(context, state, pd_gpu_build_gather(&job, pd_cuda_stream(state)));
+  PD_CUDA_ENTER(context, build->device);
+  return PD_CUDA(context, state, pd_gpu_build_gather(&job, stream));
 }
 
 /* What lies in it may still be in use: releasing waits. */
@@ -309,7 +302,6 @@ static polyad_status write_marks(polyad_context *context, struct pd_build *build
 /* The tables but for the marks, of the rows in build->sorted. */
 static polyad_status write_rows(polyad_context *context, struct pd_build *build, int mode,
                                 const struct pd_build_tables *tables) {
-  struct pd_cuda_state *state = pd_cuda_state_of(build->device);
   struct pd_gpu_build_rows rows = {.sorted = build->sorted,
                                    .nnz = build->nnz,
                                    .rows = tables->rows,
@@ -317,13 +309,12 @@ static polyad_status write_rows(polyad_context *context, struct pd_build *build,
                                    .row_id = tables->row_id,
                                    .chunk_row = tables->chunk_row,
                                    .used = tables->used};
-  PD_TRY(pd_cuda_enter(context, state));
+  PD_CUDA_ENTER(context, build->device);
   PD_TRY(cuda_build_find_starts(context, build, tables->row_start));
   if (tables->used != NULL)
-    PD_TRY(PD_CUDA(
-        context, state,
-        cudaMemsetAsync(tables->used, 0, (build->dims[mode] / 32 + 1) * 4, pd_cuda_stream(state))));
-  return PD_CUDA(context, state, pd_gpu_build_rows(&rows, pd_cuda_stream(state)));
+    PD_TRY(PD_CUDA(context, state,
+                   cudaMemsetAsync(tables->used, 0, (build->dims[mode] / 32 + 1) * 4, stream)));
+  return PD_CUDA(context, state, pd_gpu_build_rows(&rows, stream));
 }
 
 static polyad_status write_tables(polyad_context *context, struct pd_build *build,
@@ -337,7 +328,6 @@ static polyad_status write_tables(polyad_context *context, struct pd_build *buil
  * rows, one for the places. */
 static polyad_status list_rows(polyad_context *context, struct pd_build *build, int mode,
                                uint32_t *place, const struct pd_build_tables *tables) {
-  struct pd_cuda_state *state = pd_cuda_state_of(build->device);
   struct pd_gpu_build_keys keys = {.pieces = 1, .key_bytes = 4};
   uint32_t *low = build->keys[0], *high = build->keys[1];
   struct pd_gpu_sort_job job = {.keys = {low, high},
@@ -350,8 +340,7 @@ static polyad_status list_rows(polyad_context *context, struct pd_build *build, 
   if (job.bits == 0) job.bits = 1;
   keys.piece[0] = (struct pd_build_piece){0, 0, 32};
   keys.index[0] = build->index[mode];
-  PD_TRY(pd_cuda_enter(context, state));
-  cudaStream_t stream = pd_cuda_stream(state);
+  PD_CUDA_ENTER(context, build->device);
   PD_TRY(PD_CUDA(context, state,
                  pd_gpu_build_keys(&keys, pd_cuda_build_order(build), build->nnz, low, stream)));
   PD_TRY(PD_CUDA(context, state, pd_gpu_count_up(job.values[0], build->nnz, stream)));
@@ -365,7 +354,6 @@ static polyad_status list_rows(polyad_context *context, struct pd_build *build, 
 
 static polyad_status number_items(polyad_context *context, struct pd_build *build,
                                   const uint32_t *item, const struct pd_build_slot *to) {
-  struct pd_cuda_state *state = pd_cuda_state_of(build->device);
   const struct pd_gpu_build_number job = {.nnz = build->nnz,
                                           .permutation = pd_cuda_build_order(build),
                                           .item = item,
@@ -373,14 +361,13 @@ static polyad_status number_items(polyad_context *context, struct pd_build *buil
                                           .step = to->step,
                                           .shift = to->shift,
                                           .bits = to->bits};
-  PD_TRY(pd_cuda_enter(context, state));
-  return PD_CUDA(context, state, pd_gpu_build_number_items(&job, pd_cuda_stream(state)));
+  PD_CUDA_ENTER(context, build->device);
+  return PD_CUDA(context, state, pd_gpu_build_number_items(&job, stream));
 }
 
 /* Found in the memory of the keys, since their number is not known before. */
 polyad_status pd_cuda_build_runs(polyad_context *context, struct pd_build *build,
                                  const struct pd_build_key *key, uint32_t **start, uint32_t *runs) {
-  struct pd_cuda_state *state = pd_cuda_state_of(build->device);
   struct pd_gpu_build_runs job = {
       .nnz = build->nnz, .permutation = pd_cuda_build_order(build), .pieces = key->pieces};
   uint32_t *found = build->keys[0];
@@ -388,8 +375,7 @@ polyad_status pd_cuda_build_runs(polyad_context *context, struct pd_build *build
   size_t size = 0;
   memcpy(job.index, build->index, sizeof job.index);
   memcpy(job.piece, key->piece, sizeof job.piece);
-  PD_TRY(pd_cuda_enter(context, state));
-  cudaStream_t stream = pd_cuda_stream(state);
+  PD_CUDA_ENTER(context, build->device);
   PD_TRY(PD_CUDA(context, state, pd_gpu_build_runs(&job, found, number, NULL, &size, stream)));
   PD_TRY(pd_cuda_build_temporary(context, build, size));
   PD_TRY(PD_CUDA(context, state,
@@ -407,20 +393,16 @@ polyad_status pd_cuda_build_runs(polyad_context *context, struct pd_build *build
 static polyad_status find_runs_at(polyad_context *context, struct pd_build *build,
                                   const uint32_t *start, uint32_t runs, uint64_t unit,
                                   uint64_t count, uint32_t *run) {
-  struct pd_cuda_state *state = pd_cuda_state_of(build->device);
-  PD_TRY(pd_cuda_enter(context, state));
-  return PD_CUDA(
-      context, state,
-      pd_gpu_build_runs_at(start, runs, build->nnz, unit, count, run, pd_cuda_stream(state)));
+  PD_CUDA_ENTER(context, build->device);
+  return PD_CUDA(context, state,
+                 pd_gpu_build_runs_at(start, runs, build->nnz, unit, count, run, stream));
 }
 
 static polyad_status cuda_build_rows_of(polyad_context *context, const struct pd_device *device,
                                         uint64_t nnz, uint64_t rows, const uint64_t *row_start,
                                         const uint32_t *row_id, uint32_t *row) {
-  struct pd_cuda_state *state = pd_cuda_state_of(device);
-  PD_TRY(pd_cuda_enter(context, state));
-  return PD_CUDA(context, state,
-                 pd_gpu_build_rows_of(row_start, row_id, rows, nnz, row, pd_cuda_stream(state)));
+  PD_CUDA_ENTER(context, device);
+  return PD_CUDA(context, state, pd_gpu_build_rows_of(row_start, row_id, rows, nnz, row, stream));
 }
 
 const struct pd_device_build pd_cuda_build = {.takes = takes,

@@ -151,15 +151,13 @@ static polyad_status run_transfer(polyad_context *context, struct transfer *tran
 
 polyad_status pd_cuda_copy_in(polyad_context *context, const struct pd_device *device, void *to,
                               const void *from_host, uint64_t bytes) {
-  struct pd_cuda_state *state = pd_cuda_state_of(device);
-  PD_TRY(pd_cuda_enter(context, state));
+  PD_CUDA_ENTER(context, device);
   if (bytes == 0) return POLYAD_OK;
   if (bytes <= DIRECT_BYTES)
-    return PD_CUDA(
-        context, state,
-        cudaMemcpyAsync(to, from_host, bytes, cudaMemcpyHostToDevice, pd_cuda_stream(state)));
+    return PD_CUDA(context, state,
+                   cudaMemcpyAsync(to, from_host, bytes, cudaMemcpyHostToDevice, stream));
   struct transfer transfer = {.state = state,
-                              .stream = pd_cuda_stream(state),
+                              .stream = stream,
                               .device = to,
                               .host = (char *)from_host, /* only read */
                               .bytes = bytes,
@@ -169,11 +167,10 @@ polyad_status pd_cuda_copy_in(polyad_context *context, const struct pd_device *d
 
 polyad_status pd_cuda_copy_out(polyad_context *context, const struct pd_device *device,
                                void *to_host, const void *from, uint64_t bytes) {
-  struct pd_cuda_state *state = pd_cuda_state_of(device);
-  PD_TRY(pd_cuda_enter(context, state));
+  PD_CUDA_ENTER(context, device);
   if (bytes == 0) return POLYAD_OK;
   struct transfer transfer = {.state = state,
-                              .stream = pd_cuda_stream(state),
+                              .stream = stream,
                               .device = (char *)from, /* only read */
                               .host = to_host,
                               .bytes = bytes};

@@ -84,9 +84,8 @@ static polyad_status cuda_device_allocate_locked(polyad_context *context,
 
 static polyad_status cuda_device_allocate(polyad_context *context, const struct pd_device *device,
                                           uint64_t bytes, void **out) {
-  struct pd_cuda_state *state = pd_cuda_state_of(device);
   *out = NULL;
-  PD_TRY(pd_cuda_enter(context, state));
+  PD_CUDA_ENTER(context, device);
   pthread_mutex_lock(&state->lock);
   polyad_status status = cuda_device_allocate_locked(context, state, bytes == 0 ? 16 : bytes, out);
   pthread_mutex_unlock(&state->lock);
@@ -115,11 +114,10 @@ static void cuda_device_release(polyad_context *context, const struct pd_device 
 
 static polyad_status cuda_device_copy(polyad_context *context, const struct pd_device *device,
                                       void *to, const void *from, uint64_t bytes) {
-  struct pd_cuda_state *state = pd_cuda_state_of(device);
-  PD_TRY(pd_cuda_enter(context, state));
+  PD_CUDA_ENTER(context, device);
   if (bytes == 0) return POLYAD_OK;
   return PD_CUDA(context, state,
-                 cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, pd_cuda_stream(state)));
+                 cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream));
 }
 
 static polyad_status cuda_device_copy_pieces(polyad_context *context,
@@ -181,17 +179,15 @@ static polyad_status copy_peer(polyad_context *context, const struct pd_device *
 
 static polyad_status cuda_device_fill_zero(polyad_context *context, const struct pd_device *device,
                                            void *to, uint64_t bytes) {
-  struct pd_cuda_state *state = pd_cuda_state_of(device);
-  PD_TRY(pd_cuda_enter(context, state));
+  PD_CUDA_ENTER(context, device);
   if (bytes == 0) return POLYAD_OK;
-  return PD_CUDA(context, state, cudaMemsetAsync(to, 0, bytes, pd_cuda_stream(state)));
+  return PD_CUDA(context, state, cudaMemsetAsync(to, 0, bytes, stream));
 }
 
 static polyad_status cuda_device_synchronize(polyad_context *context,
                                              const struct pd_device *device) {
-  struct pd_cuda_state *state = pd_cuda_state_of(device);
-  PD_TRY(pd_cuda_enter(context, state));
-  return PD_CUDA(context, state, cudaStreamSynchronize(pd_cuda_stream(state)));
+  PD_CUDA_ENTER(context, device);
+  return PD_CUDA(context, state, cudaStreamSynchronize(stream));
 }
 
 static uint64_t cuda_device_memory_available(polyad_context *context,
@@ -210,9 +206,8 @@ static uint64_t cuda_device_memory_available(polyad_context *context,
 
 static polyad_status cuda_device_timer_start(polyad_context *context,
                                              const struct pd_device *device) {
-  struct pd_cuda_state *state = pd_cuda_state_of(device);
-  PD_TRY(pd_cuda_enter(context, state));
-  return PD_CUDA(context, state, cudaEventRecord(state->timer[0], pd_cuda_stream(state)));
+  PD_CUDA_ENTER(context, device);
+  return PD_CUDA(context, state, cudaEventRecord(state->timer[0], stream));
 }
 
 /* The time between two places that have been passed. Where several members of a team have the same
@@ -237,27 +232,24 @@ static polyad_status elapsed(polyad_context *context, struct pd_cuda_state *stat
 
 static polyad_status cuda_device_timer_stop(polyad_context *context, const struct pd_device *device,
                                             double *seconds) {
-  struct pd_cuda_state *state = pd_cuda_state_of(device);
   *seconds = 0;
-  PD_TRY(pd_cuda_enter(context, state));
-  PD_TRY(PD_CUDA(context, state, cudaEventRecord(state->timer[1], pd_cuda_stream(state))));
+  PD_CUDA_ENTER(context, device);
+  PD_TRY(PD_CUDA(context, state, cudaEventRecord(state->timer[1], stream)));
   PD_TRY(PD_CUDA(context, state, cudaEventSynchronize(state->timer[1])));
   return elapsed(context, state, state->timer[0], state->timer[1], seconds);
 }
 
 static polyad_status cuda_device_mark(polyad_context *context, const struct pd_device *device,
                                       int number) {
-  struct pd_cuda_state *state = pd_cuda_state_of(device);
   unsigned flags = pd_cuda_recording != NULL ? cudaEventRecordExternal : cudaEventRecordDefault;
-  PD_TRY(pd_cuda_enter(context, state));
+  PD_CUDA_ENTER(context, device);
   pthread_mutex_lock(&state->lock);
   polyad_status status = POLYAD_OK;
   if (state->marks[number] == NULL)
     status = PD_CUDA(context, state, cudaEventCreate(&state->marks[number]));
   pthread_mutex_unlock(&state->lock);
   PD_TRY(status);
-  return PD_CUDA(context, state,
-                 cudaEventRecordWithFlags(state->marks[number], pd_cuda_stream(state), flags));
+  return PD_CUDA(context, state, cudaEventRecordWithFlags(state->marks[number], stream, flags));
 }
 
 static polyad_status between(polyad_context *context, const struct pd_device *device, int first,

@@ -52,14 +52,13 @@ static polyad_status create_side(polyad_context *context, struct pd_linalg_work 
 static polyad_status cuda_linalg_work_create(polyad_context *context,
                                              const struct pd_device *device, uint64_t rank,
                                              struct pd_linalg_work **out) {
-  struct pd_cuda_state *state = pd_cuda_state_of(device);
   struct pd_linalg_work *work = NULL;
   *out = NULL;
   if (rank > PD_GPU_RANK_MAX)
     return pd_cuda_services->fail(context, POLYAD_UNSUPPORTED,
                                   "rank %llu found; dense algebra on a GPU takes at most %d",
                                   (unsigned long long)rank, PD_GPU_RANK_MAX);
-  PD_TRY(pd_cuda_enter(context, state));
+  PD_CUDA_ENTER(context, device);
   PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *work, (void **)&work));
   *work =
       (struct pd_linalg_work){.device = device, .rank = (int)rank, .processors = state->processors};
@@ -71,9 +70,8 @@ static polyad_status cuda_linalg_work_create(polyad_context *context,
                      cudaMallocHost((void **)&work->host, PD_GPU_SCALARS * sizeof(double)));
   if (status == POLYAD_OK) status = create_side(context, work);
   if (status == POLYAD_OK)
-    status = PD_CUDA(
-        context, state,
-        cudaMemsetAsync(work->memory, 0, size.total * sizeof(double), pd_cuda_stream(state)));
+    status = PD_CUDA(context, state,
+                     cudaMemsetAsync(work->memory, 0, size.total * sizeof(double), stream));
   if (status != POLYAD_OK) {
     cuda_linalg_work_destroy(context, work);
     return status;
@@ -93,20 +91,24 @@ static polyad_status cuda_linalg_work_create(polyad_context *context,
 
 /* Makes the device current, and lets what comes next in the stream wait for the side's work. */
 static polyad_status linalg_enter(polyad_context *context, struct pd_linalg_work *work) {
-  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
-  PD_TRY(pd_cuda_enter(context, state));
+  PD_CUDA_ENTER(context, work->device);
   if (!work->apart) return POLYAD_OK;
   work->apart = false;
-  return PD_CUDA(context, state, cudaStreamWaitEvent(pd_cuda_stream(state), work->joined, 0));
+  return PD_CUDA(context, state, cudaStreamWaitEvent(stream, work->joined, 0));
 }
+
+/* What functions begin with that enqueue work: names the device's `state` and `stream`. */
+#define LINALG_ENTER(context, work)                                                                \
+  struct pd_cuda_state *state = pd_cuda_state_of((work)->device);                                  \
+  PD_TRY(linalg_enter((context), (work)));                                                         \
+  cudaStream_t stream __attribute__((unused)) = pd_cuda_stream(state)
 
 /* Lets what comes next on the side wait for all before it in the stream. What has run beside the
  * side's work since the last such place is of no concern to it. */
 static polyad_status linalg_branch(polyad_context *context, struct pd_linalg_work *work) {
-  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
-  PD_TRY(pd_cuda_enter(context, state));
+  PD_CUDA_ENTER(context, work->device);
   if (work->apart) return POLYAD_OK;
-  PD_TRY(PD_CUDA(context, state, cudaEventRecord(work->fork, pd_cuda_stream(state))));
+  PD_TRY(PD_CUDA(context, state, cudaEventRecord(work->fork, stream)));
   return PD_CUDA(context, state, cudaStreamWaitEvent(work->side, work->fork, 0));
 }
 
@@ -186,23 +188,21 @@ static struct pd_gpu_finish finish_of(struct pd_linalg_work *work, const struct 
 static polyad_status cuda_linalg_gram(polyad_context *context, struct pd_linalg_work *work,
                                       const struct pd_matrix *a, struct pd_matrix *out,
                                       struct pd_matrix *peak) {
-  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   struct pd_gpu_rows rows = {.x = gpu_matrix(a)};
   struct pd_gpu_finish finish = finish_of(work, a, out, peak);
-  PD_TRY(linalg_enter(context, work));
+  LINALG_ENTER(context, work);
   PD_TRY(run_pass(context, work, &rows));
   PD_TRY(pd_cuda_share_finish(context, work, &finish));
-  return PD_CUDA(context, state, pd_gpu_finish_update(&finish, pd_cuda_stream(state)));
+  return PD_CUDA(context, state, pd_gpu_finish_update(&finish, stream));
 }
 
 static polyad_status round_matrix(polyad_context *context, struct pd_linalg_work *work,
                                   polyad_compute compute, const struct pd_matrix *from,
                                   struct pd_matrix *to) {
-  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
-  PD_TRY(linalg_enter(context, work));
-  return PD_CUDA(context, state,
-                 pd_gpu_round((int)compute, gpu_matrix(from), gpu_matrix(to), work->processors,
-                              pd_cuda_stream(state)));
+  LINALG_ENTER(context, work);
+  return PD_CUDA(
+      context, state,
+      pd_gpu_round((int)compute, gpu_matrix(from), gpu_matrix(to), work->processors, stream));
 }
 
 static polyad_status cuda_linalg_random(polyad_context *context, struct pd_linalg_work *work,
@@ -216,20 +216,17 @@ static polyad_status cuda_linalg_random(polyad_context *context, struct pd_linal
 
 static polyad_status cuda_linalg_add(polyad_context *context, struct pd_linalg_work *work,
                                      const struct pd_matrix *y, struct pd_matrix *x) {
-  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
-  PD_TRY(linalg_enter(context, work));
+  LINALG_ENTER(context, work);
   return PD_CUDA(context, state,
-                 pd_gpu_add(gpu_matrix(y), gpu_matrix(x), work->processors, pd_cuda_stream(state)));
+                 pd_gpu_add(gpu_matrix(y), gpu_matrix(x), work->processors, stream));
 }
 
 static polyad_status cuda_linalg_hadamard(polyad_context *context, struct pd_linalg_work *work,
                                           int count, const struct pd_matrix *const *grams, int skip,
                                           double ridge, struct pd_matrix *v) {
-  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   struct pd_gpu_grams chosen = gpu_grams(count, grams, skip, ridge);
-  PD_TRY(linalg_enter(context, work));
-  return PD_CUDA(context, state,
-                 pd_gpu_hadamard(&chosen, work->rank, v->data, pd_cuda_stream(state)));
+  LINALG_ENTER(context, work);
+  return PD_CUDA(context, state, pd_gpu_hadamard(&chosen, work->rank, v->data, stream));
 }
 
 static polyad_status cuda_linalg_invert(polyad_context *context, struct pd_linalg_work *work,
@@ -291,12 +288,10 @@ static polyad_status cuda_linalg_update_rows(polyad_context *context, struct pd_
 static polyad_status cuda_linalg_update_rows_nonnegative(polyad_context *context,
                                                          struct pd_linalg_work *work,
                                                          const struct pd_update *update) {
-  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   struct pd_gpu_rows rows = cuda_linalg_rows_of(work, update);
-  PD_TRY(linalg_enter(context, work));
-  PD_TRY(PD_CUDA(
-      context, state,
-      pd_gpu_hals(&rows, pd_gpu_row_blocks(rows.x.rows, work->rank), pd_cuda_stream(state))));
+  LINALG_ENTER(context, work);
+  PD_TRY(PD_CUDA(context, state,
+                 pd_gpu_hals(&rows, pd_gpu_row_blocks(rows.x.rows, work->rank), stream)));
   return run_pass(context, work, &rows);
 }
 
@@ -327,45 +322,42 @@ static polyad_status cuda_linalg_weighted_inner(polyad_context *context,
                                                 const struct pd_matrix *m,
                                                 const struct pd_matrix *x,
                                                 const struct pd_matrix *lambda) {
-  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
-  PD_TRY(linalg_enter(context, work));
+  LINALG_ENTER(context, work);
   int blocks = pd_gpu_row_blocks(x->rows, work->rank);
-  PD_TRY(PD_CUDA(context, state,
-                 pd_gpu_column_sums(gpu_matrix(m), gpu_matrix(x), NULL, blocks, work->sums,
-                                    pd_cuda_stream(state))));
+  PD_TRY(
+      PD_CUDA(context, state,
+              pd_gpu_column_sums(gpu_matrix(m), gpu_matrix(x), NULL, blocks, work->sums, stream)));
   const double *sums;
   PD_TRY(pd_cuda_share_columns(context, work, &sums, &blocks));
-  return PD_CUDA(context, state,
-                 pd_gpu_finish_inner(sums, blocks, work->rank, lambda->data, work->scalars,
-                                     pd_cuda_stream(state)));
+  return PD_CUDA(
+      context, state,
+      pd_gpu_finish_inner(sums, blocks, work->rank, lambda->data, work->scalars, stream));
 }
 
 static polyad_status cuda_linalg_model_norm(polyad_context *context, struct pd_linalg_work *work,
                                             int count, const struct pd_matrix *const *grams,
                                             const struct pd_matrix *peak,
                                             const struct pd_matrix *lambda, bool spreads) {
-  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   struct pd_gpu_grams all = gpu_grams(count, grams, -1, 0);
-  PD_TRY(linalg_enter(context, work));
+  LINALG_ENTER(context, work);
   return PD_CUDA(context, state,
                  pd_gpu_model_norm(&all, peak->data, lambda->data, spreads ? work->squares : NULL,
-                                   work->rank, work->scalars, pd_cuda_stream(state)));
+                                   work->rank, work->scalars, stream));
 }
 
 static polyad_status cuda_linalg_spread(polyad_context *context, struct pd_linalg_work *work,
                                         const struct pd_matrix *slices, const struct pd_matrix *x,
                                         int count, const struct pd_matrix *const *grams,
                                         const struct pd_matrix *lambda) {
-  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   struct pd_gpu_rows rows = {.x = gpu_matrix(x), .slices = slices->data};
   struct pd_gpu_grams all = gpu_grams(count, grams, -1, 0);
-  PD_TRY(linalg_enter(context, work));
+  LINALG_ENTER(context, work);
   PD_TRY(run_pass(context, work, &rows));
   const double *sums;
   PD_TRY(pd_cuda_share_columns(context, work, &sums, &rows.blocks));
   return PD_CUDA(context, state,
                  pd_gpu_spread(&all, sums, rows.blocks, lambda->data, work->squares, work->rank,
-                               work->scalars, pd_cuda_stream(state)));
+                               work->scalars, stream));
 }
 
 static polyad_status cuda_linalg_residual(polyad_context *context, struct pd_linalg_work *work,
@@ -374,7 +366,6 @@ static polyad_status cuda_linalg_residual(polyad_context *context, struct pd_lin
                                           const struct pd_matrix *const *factors,
                                           const struct pd_matrix *lambda) {
   (void)nonzeros;
-  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   struct pd_gpu_residual job = {
       .values = list->values, .weight = lambda->data, .nnz = list->nnz, .order = list->order};
   for (int n = 0; n < list->order; ++n) {
@@ -382,9 +373,8 @@ static polyad_status cuda_linalg_residual(polyad_context *context, struct pd_lin
     job.index_bytes[n] = list->index_bytes[n];
     job.factor[n] = gpu_matrix(factors[n]);
   }
-  PD_TRY(linalg_enter(context, work));
-  PD_TRY(PD_CUDA(context, state,
-                 pd_gpu_residual(&job, work->residual, work->scalars, pd_cuda_stream(state))));
+  LINALG_ENTER(context, work);
+  PD_TRY(PD_CUDA(context, state, pd_gpu_residual(&job, work->residual, work->scalars, stream)));
   return pd_cuda_share_scalars(context, work, PD_SCALAR_RESIDUAL, 2, false);
 }
 
@@ -392,51 +382,46 @@ static polyad_status cuda_linalg_weigh(polyad_context *context, struct pd_linalg
                                        const struct pd_matrix *phi, double kappa,
                                        double kappa_tolerance, const struct pd_matrix *lambda,
                                        struct pd_matrix *x) {
-  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   struct pd_gpu_matrix measure = {.data = NULL};
   if (phi != NULL) measure = gpu_matrix(phi);
-  PD_TRY(linalg_enter(context, work));
+  LINALG_ENTER(context, work);
   return PD_CUDA(context, state,
                  pd_gpu_weigh(measure, kappa, kappa_tolerance, lambda->data, gpu_matrix(x),
-                              work->processors, work->scalars, pd_cuda_stream(state)));
+                              work->processors, work->scalars, stream));
 }
 
 static polyad_status cuda_linalg_kkt(polyad_context *context, struct pd_linalg_work *work,
                                      const struct pd_matrix *phi, const struct pd_matrix *b) {
-  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
-  PD_TRY(linalg_enter(context, work));
-  PD_TRY(PD_CUDA(context, state,
-                 pd_gpu_kkt(gpu_matrix(phi), gpu_matrix(b), work->processors, work->scalars,
-                            pd_cuda_stream(state))));
+  LINALG_ENTER(context, work);
+  PD_TRY(
+      PD_CUDA(context, state,
+              pd_gpu_kkt(gpu_matrix(phi), gpu_matrix(b), work->processors, work->scalars, stream)));
   return pd_cuda_share_scalars(context, work, PD_SCALAR_KKT, 1, true);
 }
 
 static polyad_status cuda_linalg_multiply(polyad_context *context, struct pd_linalg_work *work,
                                           const struct pd_matrix *phi, double tolerance,
                                           struct pd_matrix *b) {
-  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
-  PD_TRY(linalg_enter(context, work));
+  LINALG_ENTER(context, work);
   return PD_CUDA(context, state,
                  pd_gpu_multiply_unless(gpu_matrix(phi), tolerance, gpu_matrix(b), work->processors,
-                                        work->scalars, pd_cuda_stream(state)));
+                                        work->scalars, stream));
 }
 
 static polyad_status cuda_linalg_normalize(polyad_context *context, struct pd_linalg_work *work,
                                            enum pd_scaling scaling, struct pd_matrix *x,
                                            struct pd_matrix *lambda) {
-  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   struct pd_gpu_matrix matrix = gpu_matrix(x);
-  PD_TRY(linalg_enter(context, work));
+  LINALG_ENTER(context, work);
   int blocks = pd_gpu_row_blocks(x->rows, work->rank);
-  PD_TRY(
-      PD_CUDA(context, state,
-              pd_gpu_column_sums(matrix, matrix, NULL, blocks, work->sums, pd_cuda_stream(state))));
+  PD_TRY(PD_CUDA(context, state,
+                 pd_gpu_column_sums(matrix, matrix, NULL, blocks, work->sums, stream)));
   const double *sums;
   PD_TRY(pd_cuda_share_columns(context, work, &sums, &blocks));
   PD_TRY(PD_CUDA(context, state,
                  pd_gpu_finish_columns(sums, blocks, work->rank, (int)scaling, lambda->data,
-                                       work->factor, work->scalars, pd_cuda_stream(state))));
-  return PD_CUDA(context, state, pd_gpu_scale(matrix, work->factor, pd_cuda_stream(state)));
+                                       work->factor, work->scalars, stream)));
+  return PD_CUDA(context, state, pd_gpu_scale(matrix, work->factor, stream));
 }
 
 /* Scalars of which fetch() tells what has come since the last. */
@@ -445,12 +430,11 @@ static const int counters[] = {PD_SCALAR_FALLBACKS, PD_SCALAR_DAMPED, PD_SCALAR_
 
 static polyad_status cuda_linalg_fetch(polyad_context *context, struct pd_linalg_work *work,
                                        double scalars[PD_SCALARS]) {
-  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
-  PD_TRY(linalg_enter(context, work));
+  LINALG_ENTER(context, work);
   PD_TRY(PD_CUDA(context, state,
                  cudaMemcpyAsync(work->host, work->scalars, PD_GPU_SCALARS * sizeof(double),
-                                 cudaMemcpyDeviceToHost, pd_cuda_stream(state))));
-  PD_TRY(PD_CUDA(context, state, cudaStreamSynchronize(pd_cuda_stream(state))));
+                                 cudaMemcpyDeviceToHost, stream)));
+  PD_TRY(PD_CUDA(context, state, cudaStreamSynchronize(stream)));
   if (work->host[PD_GPU_NOT_FINITE] != 0)
     return pd_cuda_services->fail(
         context, POLYAD_NUMERICAL,

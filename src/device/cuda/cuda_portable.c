@@ -3,8 +3,7 @@
 
 polyad_status pd_cuda_run_stream(polyad_context *context, const struct pd_device *device,
                                  const struct pd_stream_job *job, bool portable) {
-  struct pd_cuda_state *state = pd_cuda_state_of(device);
-  PD_TRY(pd_cuda_enter(context, state));
+  PD_CUDA_ENTER(context, device);
   if (!portable) return PD_CUDA(context, state, pd_cuda_tuned_stream(job, state->stream));
   if (job->type == POLYAD_F32)
     return PD_CUDA(context, state, pd_cuda_portable_stream_f32(job, state->stream));
@@ -13,12 +12,11 @@ polyad_status pd_cuda_run_stream(polyad_context *context, const struct pd_device
 
 polyad_status pd_cuda_rows(polyad_context *context, const struct pd_device *device,
                            const struct pd_rows_launch *launch) {
-  struct pd_cuda_state *state = pd_cuda_state_of(device);
-  PD_TRY(pd_cuda_enter(context, state));
+  PD_CUDA_ENTER(context, device);
   if (launch->groups == 0) return POLYAD_OK;
   if (launch->type == POLYAD_F32)
-    return PD_CUDA(context, state, pd_cuda_portable_rows_f32(launch, pd_cuda_stream(state)));
-  return PD_CUDA(context, state, pd_cuda_portable_rows_f64(launch, pd_cuda_stream(state)));
+    return PD_CUDA(context, state, pd_cuda_portable_rows_f32(launch, stream));
+  return PD_CUDA(context, state, pd_cuda_portable_rows_f64(launch, stream));
 }
 
 /* The tiles of portable/vector_struct.h: 4, 8 and 16 lanes of 16 bytes. */

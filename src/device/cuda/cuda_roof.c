@@ -4,7 +4,6 @@
 
 polyad_status pd_cuda_roof(polyad_context *context, const struct pd_device *device,
                            const struct pd_roof_job *job) {
-  struct pd_cuda_state *state = pd_cuda_state_of(device);
   struct pd_gpu_roof roof = {.rank = job->rank,
                              .count = job->count,
                              .index = job->index,
@@ -13,7 +12,7 @@ polyad_status pd_cuda_roof(polyad_context *context, const struct pd_device *devi
                              .threads = PD_ROOF_FLOPS_THREADS,
                              .steps = (int)job->count};
   int wide = job->type == POLYAD_F64;
-  PD_TRY(pd_cuda_enter(context, state));
+  PD_CUDA_ENTER(context, device);
   switch (job->what) {
   case POLYAD_ROOF_COPY:
     return PD_CUDA(context, state,

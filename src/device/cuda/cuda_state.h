@@ -66,6 +66,12 @@ extern _Thread_local cudaStream_t pd_cuda_recording;
 static inline cudaStream_t pd_cuda_stream(const struct pd_cuda_state *state) {
   return pd_cuda_recording != NULL ? pd_cuda_recording : state->stream;
 }
+/** What functions begin with that enqueue work on a device: names its `state` and `stream`, and
+ *  makes it current. */
+#define PD_CUDA_ENTER(context, device)                                                             \
+  struct pd_cuda_state *state = pd_cuda_state_of(device);                                          \
+  PD_TRY(pd_cuda_enter((context), state));                                                         \
+  cudaStream_t stream __attribute__((unused)) = pd_cuda_stream(state)
 polyad_status pd_cuda_record_begin(polyad_context *context, const struct pd_device *device);
 polyad_status pd_cuda_record_end(polyad_context *context, const struct pd_device *device, bool keep,
                                  void **record);

@@ -369,10 +369,9 @@ static polyad_status cuda_svd_store(polyad_context *context, struct pd_svd_work 
 
 static polyad_status cuda_svd_leading(polyad_context *context, struct pd_svd_work *work,
                                       const struct pd_matrix *y, struct pd_matrix *u) {
-  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   struct pd_svd_size size = {y->rows, y->columns, u->columns};
   int count = (int)pd_svd_vectors(&size, work->method);
-  PD_TRY(pd_cuda_enter(context, state));
+  PD_CUDA_ENTER(context, work->device);
   if (work->method == PD_SVD_RANDOMIZED) {
     PD_TRY(cuda_svd_find_range(context, work, y, count));
     return cuda_svd_store(context, work, count, u);
@@ -405,10 +404,9 @@ static polyad_status cuda_svd_project(polyad_context *context, struct pd_svd_wor
 
 static polyad_status cuda_svd_sum_of_squares(polyad_context *context, struct pd_svd_work *work,
                                              const struct pd_matrix *m, double *sum) {
-  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   int failed;
   double *result = work->sums + PD_GPU_SQUARE_PARTS;
-  PD_TRY(pd_cuda_enter(context, state));
+  PD_CUDA_ENTER(context, work->device);
   PD_TRY(PD_CUDA(context, state,
                  pd_gpu_squares(m->rows * m->columns, m->data, m->type == POLYAD_F64, work->sums,
                                 result, state->stream)));

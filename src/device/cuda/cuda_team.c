@@ -12,18 +12,16 @@ static struct pd_gpu_matrix listed_matrix(const struct pd_matrix *matrix) {
 
 polyad_status pd_cuda_take_rows(polyad_context *context, const struct pd_matrix *matrix,
                                 uint64_t count, const uint64_t *index, void *to) {
-  struct pd_cuda_state *state = pd_cuda_state_of(matrix->device);
-  PD_TRY(pd_cuda_enter(context, state));
-  return PD_CUDA(context, state,
-                 pd_gpu_take_rows(listed_matrix(matrix), count, index, to, state->processors,
-                                  pd_cuda_stream(state)));
+  PD_CUDA_ENTER(context, matrix->device);
+  return PD_CUDA(
+      context, state,
+      pd_gpu_take_rows(listed_matrix(matrix), count, index, to, state->processors, stream));
 }
 
 polyad_status pd_cuda_add_rows(polyad_context *context, const void *from, uint64_t count,
                                const uint64_t *index, struct pd_matrix *matrix) {
-  struct pd_cuda_state *state = pd_cuda_state_of(matrix->device);
-  PD_TRY(pd_cuda_enter(context, state));
-  return PD_CUDA(context, state,
-                 pd_gpu_add_rows(from, count, index, listed_matrix(matrix), state->processors,
-                                 pd_cuda_stream(state)));
+  PD_CUDA_ENTER(context, matrix->device);
+  return PD_CUDA(
+      context, state,
+      pd_gpu_add_rows(from, count, index, listed_matrix(matrix), state->processors, stream));
 }

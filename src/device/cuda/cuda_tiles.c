@@ -60,7 +60,6 @@ polyad_status pd_cuda_build_bitmaps(polyad_context *context, struct pd_build *bu
                                     const struct pd_build_parts *parts,
                                     const struct pd_build_planes *cell, uint64_t words,
                                     uint32_t *bits) {
-  struct pd_cuda_state *state = pd_cuda_state_of(build->device);
   struct pd_gpu_build_bitmaps job = {.permutation = pd_cuda_build_order(build),
                                      .fields = cell->fields,
                                      .place = parts->in,
@@ -71,17 +70,15 @@ polyad_status pd_cuda_build_bitmaps(polyad_context *context, struct pd_build *bu
                                      .bits = bits};
   memcpy(job.index, build->index, sizeof job.index);
   memcpy(job.field, cell->field, sizeof job.field);
-  PD_TRY(pd_cuda_enter(context, state));
+  PD_CUDA_ENTER(context, build->device);
   if (parts->runs == 0) return POLYAD_OK;
-  PD_TRY(
-      PD_CUDA(context, state,
-              cudaMemsetAsync(bits, 0, parts->runs * words * sizeof *bits, pd_cuda_stream(state))));
-  return PD_CUDA(context, state, pd_gpu_build_bitmaps(&job, pd_cuda_stream(state)));
+  PD_TRY(PD_CUDA(context, state,
+                 cudaMemsetAsync(bits, 0, parts->runs * words * sizeof *bits, stream)));
+  return PD_CUDA(context, state, pd_gpu_build_bitmaps(&job, stream));
 }
 
 polyad_status pd_cuda_build_pack(polyad_context *context, struct pd_build *build,
                                  const struct pd_build_planes *items, int bits, uint64_t words) {
-  struct pd_cuda_state *state = pd_cuda_state_of(build->device);
   struct pd_gpu_build_pack job = {.permutation = pd_cuda_build_order(build),
                                   .place = items->place,
                                   .fields = items->fields,
@@ -91,17 +88,16 @@ polyad_status pd_cuda_build_pack(polyad_context *context, struct pd_build *build
                                   .to = items->plane[0]};
   memcpy(job.index, build->index, sizeof job.index);
   memcpy(job.field, items->field, sizeof job.field);
-  PD_TRY(pd_cuda_enter(context, state));
-  return PD_CUDA(context, state, pd_gpu_build_pack(&job, pd_cuda_stream(state)));
+  PD_CUDA_ENTER(context, build->device);
+  return PD_CUDA(context, state, pd_gpu_build_pack(&job, stream));
 }
 
 polyad_status pd_cuda_build_largest(polyad_context *context, struct pd_build *build, double *most) {
-  struct pd_cuda_state *state = pd_cuda_state_of(build->device);
   uint64_t *bits = build->numbers + PD_GPU_BUILD_SUMS;
-  PD_TRY(pd_cuda_enter(context, state));
-  PD_TRY(PD_CUDA(context, state, cudaMemsetAsync(bits, 0, sizeof *bits, pd_cuda_stream(state))));
+  PD_CUDA_ENTER(context, build->device);
+  PD_TRY(PD_CUDA(context, state, cudaMemsetAsync(bits, 0, sizeof *bits, stream)));
   PD_TRY(PD_CUDA(context, state,
                  pd_gpu_build_largest(build->values, (int)pd_type_bytes(build->type), build->nnz,
-                                      bits, pd_cuda_stream(state))));
+                                      bits, stream)));
   return pd_cuda_copy_out(context, build->device, most, bits, sizeof *most);
 }

@@ -153,18 +153,15 @@ static polyad_status alto_cuda_run(polyad_context *context, const void *storage,
                                    const struct pd_call *call) {
   const struct pd_alto *alto = storage;
   const struct scratch *scratch = workspace;
-  struct pd_cuda_state *state = pd_cuda_state_of(scratch->base.device);
   struct pd_gpu_alto a;
-  PD_TRY(pd_cuda_enter(context, state));
+  PD_CUDA_ENTER(context, scratch->base.device);
   set_arguments(alto, scratch, call, &a);
   if (call->op.into == PD_INTO_ROWS) return alto_cuda_run_rows(context, alto, &a, call);
   if (alto->type == POLYAD_F32)
-    return PD_CUDA(
-        context, state,
-        pd_alto_logarithms_f32(&a, scratch->partial, call->out->data, pd_cuda_stream(state)));
-  return PD_CUDA(
-      context, state,
-      pd_alto_logarithms_f64(&a, scratch->partial, call->out->data, pd_cuda_stream(state)));
+    return PD_CUDA(context, state,
+                   pd_alto_logarithms_f32(&a, scratch->partial, call->out->data, stream));
+  return PD_CUDA(context, state,
+                 pd_alto_logarithms_f64(&a, scratch->partial, call->out->data, stream));
 }
 
 static const struct pd_walk alto_cuda_lists = {

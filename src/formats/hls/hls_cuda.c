@@ -337,19 +337,17 @@ static polyad_status hls_cuda_run(polyad_context *context, const void *storage, 
   const int mode = call->mode;
   struct scratch *scratch = workspace;
   struct pd_matrix *out = call->out;
-  struct pd_cuda_state *state = pd_cuda_state_of(scratch->base.device);
   struct pd_hls_run run = {.mode = mode};
   struct pd_hls_pack pack = {.count = 0};
-  PD_TRY(pd_cuda_enter(context, state));
+  PD_CUDA_ENTER(context, scratch->base.device);
   set_parts(scratch->hls, mode, &run);
   PD_TRY(set_inputs(context, scratch, call->factors, out, &run, &pack));
   hls_cuda_set_columns(scratch, &run);
   set_work(scratch, &run);
-  PD_TRY(PD_CUDA(context, state, pd_hls_pack_run(scratch->kernel, &pack, pd_cuda_stream(state))));
+  PD_TRY(PD_CUDA(context, state, pd_hls_pack_run(scratch->kernel, &pack, stream)));
   if (run.atomic)
     PD_TRY(PD_CUDA(context, state,
-                   cudaMemsetAsync(run.sums, 0, out->rows * run.columns * sizeof(float),
-                                   pd_cuda_stream(state))));
+                   cudaMemsetAsync(run.sums, 0, out->rows * run.columns * sizeof(float), stream)));
   PD_TRY(launch_scheme(context, scratch, &run));
   return hls_cuda_finish(context, scratch, &run, out);
 }

@@ -93,16 +93,14 @@ static polyad_status modecopy_cuda_run(polyad_context *context, const void *stor
                                        void *workspace, const struct pd_call *call) {
   const struct pd_modecopy *modecopy = storage;
   const struct pd_ordered_scratch *scratch = workspace;
-  struct pd_cuda_state *state = pd_cuda_state_of(scratch->base.device);
   bool sorted = modecopy->variant == PD_MODECOPY_SORTED;
   if (pd_op_needs_model(&call->op) && !sorted)
     return pd_cuda_services->fail(context, POLYAD_UNSUPPORTED,
                                   "variant paper of format modecopy has no Phi on a GPU; expected "
                                   "variant auto");
-  PD_TRY(pd_cuda_enter(context, state));
+  PD_CUDA_ENTER(context, scratch->base.device);
   if (call->op.into == PD_INTO_SCALAR && modecopy->nnz == 0)
-    return PD_CUDA(context, state,
-                   cudaMemsetAsync(call->out->data, 0, sizeof(double), pd_cuda_stream(state)));
+    return PD_CUDA(context, state, cudaMemsetAsync(call->out->data, 0, sizeof(double), stream));
   if (sorted) return modecopy_cuda_run_sorted(context, modecopy, scratch, call);
   return modecopy_cuda_run_paper(context, modecopy, call->mode, call->factors, call->out);
 }

@@ -69,8 +69,7 @@ static bool has_sides(const struct pd_nz_lists *lists) {
 }
 
 static polyad_status open_sides(polyad_context *context, struct pd_nz_scratch *scratch) {
-  struct pd_cuda_state *state = pd_cuda_state_of(scratch->base.device);
-  PD_TRY(pd_cuda_enter(context, state));
+  PD_CUDA_ENTER(context, scratch->base.device);
   PD_TRY(
       PD_CUDA(context, state, cudaEventCreateWithFlags(&scratch->begin, cudaEventDisableTiming)));
   for (int s = 0; s < PD_NZ_SIDES; ++s) {
@@ -195,14 +194,13 @@ polyad_status pd_nz_cuda_run(polyad_context *context, const void *storage, void 
                              const struct pd_call *call) {
   struct pd_matrix *out = call->out;
   const struct pd_nz_scratch *scratch = workspace;
-  struct pd_cuda_state *state = pd_cuda_state_of(scratch->base.device);
   struct job job = {.lists = &scratch->lists,
                     .scratch = scratch,
                     .mode = call->mode,
                     .factors = call->factors,
                     .out = out};
   (void)storage;
-  PD_TRY(pd_cuda_enter(context, state));
+  PD_CUDA_ENTER(context, scratch->base.device);
   PD_TRY(pd_nz_copies_begin(context, state, scratch->copies, out, &job.to));
   PD_TRY(run_lists(context, &job));
   return pd_nz_copies_end(context, state, &job.to, out);
@@ -251,9 +249,8 @@ polyad_status pd_nz_chain_run(polyad_context *context, const void *storage, void
   struct pd_matrix *out = call->out;
   const struct pd_nz_scratch *scratch = workspace;
   const struct pd_nz_lists *lists = &scratch->lists;
-  struct pd_cuda_state *state = pd_cuda_state_of(scratch->base.device);
   (void)storage;
-  PD_TRY(pd_cuda_enter(context, state));
+  PD_CUDA_ENTER(context, scratch->base.device);
   PD_TRY(PD_CUDA(context, state,
                  cudaMemsetAsync(out->data, 0, out->rows * out->stride * pd_type_bytes(out->type),
                                  state->stream)));

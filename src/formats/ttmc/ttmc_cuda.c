@@ -78,12 +78,11 @@ polyad_status pd_ttmc_gpu_run(polyad_context *context, const void *storage, void
   struct pd_matrix *out = call->out;
   const struct pd_ttmc_gpu_work *work = pointer;
   const struct pd_ttmc_list *list = &work->list[call->mode];
-  struct pd_cuda_state *state = pd_cuda_state_of(work->base.device);
   uint64_t ranks[POLYAD_MAX_ORDER] = {0};
   struct pd_gpu_ttmc a;
   for (int k = 0; k < list->columns; ++k)
     ranks[list->column_mode[k]] = factors[list->column_mode[k]]->columns;
-  PD_TRY(pd_cuda_enter(context, state));
+  PD_CUDA_ENTER(context, work->base.device);
   if (!shape(list, ranks, state->processors, &a))
     return pd_cuda_services->fail(context, POLYAD_OVERFLOW,
                                   "the product of the ranks is too large");
