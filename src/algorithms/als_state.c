@@ -5,13 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-static uint64_t longest_mode(const polyad_plan *plan) {
-  uint64_t rows = 1;
-  for (int n = 0; n < plan->order; ++n)
-    if (plan->dims[n] > rows) rows = plan->dims[n];
-  return rows;
-}
-
 /* A mode too long for its factor is named: it is what a user can change. */
 static polyad_status als_state_check_memory(polyad_context *context, const polyad_plan *plan,
                                             const polyad_cp_als_options *options) {
@@ -33,7 +26,7 @@ static polyad_status als_state_check_memory(polyad_context *context, const polya
   if (plan->compute != POLYAD_COMPUTE_NATIVE && plan->device->linalg->round != NULL)
     total = pd_add_saturated(total, pd_mul_saturated(plan->dims[plan->order - 1], row));
   if (options->nonnegative)
-    total = pd_add_saturated(total, pd_mul_saturated(longest_mode(plan), row));
+    total = pd_add_saturated(total, pd_mul_saturated(pd_longest(plan->order, plan->dims), row));
   if (options->run.starts > 1) total = pd_mul_saturated(total, 2);
   total = pd_add_saturated(
       total, plan->device->linalg->work_bytes(options->rank, polyad_threads(context)));
@@ -66,7 +59,8 @@ static polyad_status als_state_create_matrices(struct pd_als *als) {
   PD_TRY(pd_matrix_create(context, als->device, POLYAD_F64, 1, rank, &als->lambda_before));
   PD_TRY(pd_matrix_create(context, als->device, POLYAD_F64, rank, rank, &als->v));
   if (!als->options->nonnegative) return POLYAD_OK;
-  return pd_matrix_create(context, als->device, plan->type, longest_mode(plan), rank, &als->m);
+  return pd_matrix_create(context, als->device, plan->type, pd_longest(plan->order, plan->dims),
+                          rank, &als->m);
 }
 
 /* A row of a team's MTTKRP is added up from what its members have. */

@@ -103,13 +103,12 @@ static void clear_matrices(struct together *t) {
 
 static polyad_status make_matrices(struct together *t, uint64_t width) {
   const polyad_plan *plan = t->plan;
-  uint64_t longest = 1;
+  uint64_t longest = pd_longest(plan->order, plan->dims);
   clear_matrices(t);
   for (int n = 0; n < plan->order; ++n) {
     PD_TRY(pd_matrix_create(t->context, plan->device, plan->type, plan->dims[n], width,
                             &t->factor[n]));
     t->list[n] = &t->factor[n];
-    if (plan->dims[n] > longest) longest = plan->dims[n];
   }
   PD_TRY(pd_matrix_create(t->context, plan->device, plan->type, longest, width, &t->m));
   PD_TRY(polyad_workspace_create(t->context, plan, width, &t->workspace));

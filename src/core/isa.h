@@ -43,5 +43,7 @@ bool pd_isa_has_byte_permutations(void);
 #define PD_FOR_EACH_ISA(name)                                                                      \
   { name##_plain }
 #endif
+/** The member of such a table that is used now. */
+#define PD_ISA_PICK(type, name) (((type *const[])PD_FOR_EACH_ISA(name))[pd_isa_current()])
 
 #endif

@@ -100,16 +100,9 @@ struct pd_pair_scratch {
   struct pd_matrix number[2];                   /* 1 x 1 F64: a sum there, and brought here */
 };
 
-static uint64_t pair_longest_of(const polyad_plan *plan) {
-  uint64_t rows = 1;
-  for (int n = 0; n < plan->order; ++n)
-    if (plan->dims[n] > rows) rows = plan->dims[n];
-  return rows;
-}
-
 /* Rows of a factor (or, for n == order, of the longest result). */
 static uint64_t pair_rows_of(const polyad_plan *plan, int n) {
-  return n < plan->order ? plan->dims[n] : pair_longest_of(plan);
+  return n < plan->order ? plan->dims[n] : pd_longest(plan->order, plan->dims);
 }
 
 static uint64_t pair_workspace_bytes(const void *storage, const uint64_t *ranks, int threads) {
@@ -162,7 +155,8 @@ static polyad_status pair_fill(polyad_context *context, const void *storage, con
     PD_TRY(pd_matrix_over_host(context, second->device, first->type, rows, rank, scratch->host[n],
                                &scratch->there[n]));
   }
-  return pd_matrix_over_host(context, first->device, first->type, pair_longest_of(first), rank,
+  return pd_matrix_over_host(context, first->device, first->type,
+                             pd_longest(first->order, first->dims), rank,
                              scratch->host[first->order], &scratch->sum);
 }
 

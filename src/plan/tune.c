@@ -132,11 +132,9 @@ static void measure_variants(polyad_context *context, const polyad_tensor *tenso
 polyad_status pd_ones_create(polyad_context *context, const polyad_tensor *tensor,
                              const struct pd_request *request, struct pd_matrix *factors) {
   polyad_status status = POLYAD_OK;
-  uint64_t longest = 0;
+  uint64_t longest = pd_longest(tensor->order, tensor->dims);
   size_t item = pd_type_bytes(request->precision);
   void *ones = NULL;
-  for (int n = 0; n < tensor->order; ++n)
-    if (tensor->dims[n] > longest) longest = tensor->dims[n];
   uint64_t count;
   if (!pd_mul(longest, request->rank, &count))
     return pd_fail(context, POLYAD_OVERFLOW, "a factor is too large");

@@ -124,4 +124,12 @@ polyad_status pd_model_check_shape(polyad_context *context, int order, const uin
                                    const polyad_tensor *tensor, unsigned free_modes,
                                    const char *expected);
 
+/** The length of the longest mode; at least 1. */
+static inline uint64_t pd_longest(int order, const uint64_t *dims) {
+  uint64_t longest = 1;
+  for (int n = 0; n < order; ++n)
+    if (dims[n] > longest) longest = dims[n];
+  return longest;
+}
+
 #endif

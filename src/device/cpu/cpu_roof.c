@@ -119,8 +119,7 @@ polyad_status pd_cpu_roof(polyad_context *context, const struct pd_device *devic
                           const struct pd_roof_job *job) {
   (void)device;
   int threads = polyad_threads(context);
-  static part_function *const parts[] = PD_FOR_EACH_ISA(part);
-  part_function *part = parts[pd_isa_current()];
+  part_function *part = PD_ISA_PICK(part_function, part);
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int t = 0; t < threads; ++t)
     if (job->what == POLYAD_ROOF_COPY) {

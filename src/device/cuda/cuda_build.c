@@ -18,17 +18,10 @@ static bool takes(uint64_t nnz, int order, const uint64_t *dims) {
   return true;
 }
 
-uint64_t pd_cuda_build_longest(int order, const uint64_t *dims) {
-  uint64_t longest = 1;
-  for (int n = 0; n < order; ++n)
-    if (dims[n] > longest) longest = dims[n];
-  return longest;
-}
-
 static uint64_t open_bytes(uint64_t nnz, int order, const uint64_t *dims, polyad_type type) {
   uint64_t each = 4 * (uint64_t)order + pd_type_bytes(type) + 2 * (8 + 4);
   return pd_add_saturated(pd_add_saturated(pd_mul_saturated(nnz, each), SORTING_SLACK),
-                          pd_mul_saturated(pd_cuda_build_longest(order, dims), 4));
+                          pd_mul_saturated(pd_longest(order, dims), 4));
 }
 
 void pd_cuda_build_close(polyad_context *context, struct pd_build *build) {
@@ -54,7 +47,7 @@ static polyad_status cuda_build_allocate(polyad_context *context, struct pd_buil
     PD_TRY(pd_cuda_allocate(context, device, build->nnz, sizeof *build->permutation[k],
                             (void **)&build->permutation[k]));
   }
-  PD_TRY(pd_cuda_allocate(context, device, pd_cuda_build_longest(build->order, build->dims),
+  PD_TRY(pd_cuda_allocate(context, device, pd_longest(build->order, build->dims),
                           sizeof *build->degree, (void **)&build->degree));
   return pd_cuda_allocate(context, device, NUMBERS, sizeof *build->numbers,
                           (void **)&build->numbers);

@@ -31,7 +31,6 @@ struct pd_build {
   uint64_t temporary_bytes;
 };
 
-uint64_t pd_cuda_build_longest(int order, const uint64_t *dims);
 /** Makes `temporary` at least so long. */
 polyad_status pd_cuda_build_temporary(polyad_context *context, struct pd_build *build,
                                       size_t bytes);

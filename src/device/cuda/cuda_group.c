@@ -71,7 +71,7 @@ static polyad_status add_numbers(polyad_context *context, struct pd_build *child
 }
 
 static polyad_status add_degrees(polyad_context *context, struct pd_build *child) {
-  return pd_cuda_allocate(context, child->device, pd_cuda_build_longest(child->order, child->dims),
+  return pd_cuda_allocate(context, child->device, pd_longest(child->order, child->dims),
                           sizeof *child->degree, (void **)&child->degree);
 }
 

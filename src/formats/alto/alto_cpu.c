@@ -75,12 +75,6 @@ static void alto_cpu_set_output(struct call *call, const struct pd_matrix *out) 
                                      .out_stride = out->stride};
 }
 
-static void alto_cpu_zero_rows(const struct pd_rowsum_job *out, uint64_t begin, uint64_t end) {
-  size_t item = pd_type_bytes(out->type);
-  for (uint64_t i = begin; i < end; ++i)
-    memset((char *)out->out + i * out->out_stride * item, 0, out->rank * item);
-}
-
 /* The part of thread t with the places of its sums. */
 static void alto_cpu_set_part(const struct call *call, int t, struct pd_alto_part *part) {
   const struct pd_alto_scratch *s = call->scratch;
@@ -113,7 +107,7 @@ static void zero_part(const struct call *call, int t) {
   bool direct = call->sharing->direct;
   double *first = call->scratch->sums_rows + share->first * call->scratch->padded;
   memset(first, 0, pd_alto_share_rows(share, direct) * call->scratch->padded * sizeof *first);
-  if (direct) alto_cpu_zero_rows(&call->out, share->own.begin, share->own.end);
+  if (direct) pd_rowsum_zero(&call->out, share->own.begin, share->own.end);
 }
 
 /* Sums that all parts add to: a thread's portion. */
@@ -122,7 +116,7 @@ static void zero_shared(const struct call *call, int t, int threads) {
   uint64_t end = pd_part_begin(call->out.out_rows, t + 1, threads);
   const struct pd_alto_scratch *s = call->scratch;
   if (call->sharing->direct)
-    alto_cpu_zero_rows(&call->out, begin, end);
+    pd_rowsum_zero(&call->out, begin, end);
   else
     memset(s->sums_rows + begin * s->padded, 0, (end - begin) * s->padded * sizeof(double));
 }
@@ -170,7 +164,7 @@ static void pull_rows(const struct call *call, uint64_t begin, uint64_t end, int
                                    : pull_row(call, row, parts, count, &done);
     if (done) continue;
     if (sum == NULL)
-      alto_cpu_zero_rows(&call->out, row, row + 1);
+      pd_rowsum_zero(&call->out, row, row + 1);
     else
       s->sums->isa->write_row(&call->out, &s->sums->blocks, sum, row);
   }

@@ -6,11 +6,6 @@
 /* Temporaries may take as much as this, or as the storage: then fewer threads share a mode. */
 static const uint64_t TEMPORARIES_BYTES = UINT64_C(64) << 20;
 
-static const struct pd_alto_isa *alto_scratch_current_isa(void) {
-  static const struct pd_alto_isa *const tables[] = PD_FOR_EACH_ISA(&pd_alto);
-  return tables[pd_isa_current()];
-}
-
 /* Whether a row of sums is a row of the output. */
 static bool direct_sums(const struct pd_alto *alto, uint64_t rank) {
   return alto->type == POLYAD_F64 && rank % (uint64_t)pd_rowsum_lanes(alto->type, rank) == 0;
@@ -139,7 +134,7 @@ polyad_status pd_alto_scratch_fill(polyad_context *context, const void *storage,
   s->threads = pd_kernel_threads(context, alto->nnz, rank);
   s->rank = rank;
   s->padded = pd_rowsum_padded(rank);
-  s->isa = alto_scratch_current_isa();
+  s->isa = PD_ISA_PICK(const struct pd_alto_isa, &pd_alto);
   s->products_mode = -1;
   PD_TRY(pd_rowsum_scratch_create(&s->base, alto->type, rank, 1, 1, &s->sums));
   PD_TRY(pd_rowsum_scratch_add_tables(s->sums, alto_scratch_table_bytes(alto, rank)));

@@ -19,11 +19,6 @@ struct scratch {
   struct pd_csf_part *part;
 };
 
-static pd_csf_walk_function *csf_cpu_current_walk(void) {
-  static pd_csf_walk_function *const walks[] = PD_FOR_EACH_ISA(pd_csf_walk);
-  return walks[pd_isa_current()];
-}
-
 /* Rows of the longest output that needs private copies. */
 static uint64_t private_rows(const struct pd_csf *csf) {
   uint64_t rows = 0;
@@ -50,7 +45,7 @@ static polyad_status csf_cpu_fill(polyad_context *context, const void *storage,
   struct scratch *s = scratch;
   uint64_t each, all;
   s->threads = pd_kernel_threads(context, csf->nnz, rank);
-  s->walk = csf_cpu_current_walk();
+  s->walk = PD_ISA_PICK(pd_csf_walk_function, pd_csf_walk);
   s->padded = pd_rowsum_padded(rank);
   s->rows_each = private_rows(csf);
   uint64_t lines = pd_mul_saturated((uint64_t)s->threads, vectors_each(csf));
@@ -104,12 +99,6 @@ static void csf_cpu_set_part(const struct pd_csf_job *job, const struct scratch 
   if (s->rows != NULL) part->rows = s->rows + (uint64_t)thread * s->rows_each * s->padded;
 }
 
-static void csf_cpu_zero_rows(const struct pd_rowsum_job *out, uint64_t begin, uint64_t end) {
-  size_t item = pd_type_bytes(out->type);
-  for (uint64_t i = begin; i < end; ++i)
-    memset((char *)out->out + i * out->out_stride * item, 0, out->rank * item);
-}
-
 static void join_roots(const struct pd_csf_job *job, const struct scratch *s) {
   double *whole = NULL;
   for (int t = 0; t < s->threads; ++t) {
@@ -129,8 +118,8 @@ static void root_mttkrp(const struct pd_csf_job *job, const struct scratch *s) {
   {
 #pragma omp for schedule(static, 1)
     for (int t = 0; t < s->threads; ++t)
-      csf_cpu_zero_rows(&job->out, pd_part_begin(rows, t, s->threads),
-                        pd_part_begin(rows, t + 1, s->threads));
+      pd_rowsum_zero(&job->out, pd_part_begin(rows, t, s->threads),
+                     pd_part_begin(rows, t + 1, s->threads));
 #pragma omp for schedule(static, 1)
     for (int t = 0; t < s->threads; ++t) {
       csf_cpu_set_part(job, s, t, &s->part[t]);

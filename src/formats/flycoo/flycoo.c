@@ -18,11 +18,10 @@ static void flycoo_estimate_bytes(const struct pd_traits *traits, const struct p
                            .partitions = pd_partition_count(request)};
   flycoo_read_variant(request->variant, &like);
   pd_flycoo_pack(traits->order, traits->dims, traits->nnz, like.type, &like.packing);
-  uint64_t copy = pd_flycoo_copy_bytes(&like), longest = 0;
+  uint64_t copy = pd_flycoo_copy_bytes(&like), longest = pd_longest(traits->order, traits->dims);
   for (int n = 0; n < traits->order; ++n) {
     like.dims[n] = traits->dims[n];
     like.mode[n].order = (struct pd_ordered){.rows = traits->nonempty[n], .has_row_id = true};
-    if (traits->dims[n] > longest) longest = traits->dims[n];
   }
   *storage = pd_storage_bytes(&pd_flycoo_format, &like);
   /* Either building (keys, permutation, places, the sort's own) or running (two copies that are
@@ -89,11 +88,9 @@ static polyad_status flycoo_build(polyad_context *context, polyad_tensor *tensor
  * is for measurements: the host builds it. */
 static uint64_t flycoo_bytes_there(const struct pd_traits *traits, const struct pd_request *request,
                                    uint64_t storage_bytes) {
-  uint64_t longest = 0;
+  uint64_t longest = pd_longest(traits->order, traits->dims);
   struct pd_flycoo like;
   flycoo_read_variant(request->variant, &like);
-  for (int n = 0; n < traits->order; ++n)
-    if (traits->dims[n] > longest) longest = traits->dims[n];
   uint64_t bytes = pd_sent_bytes_there(traits, request, storage_bytes);
   return like.remap && bytes > 0
              ? pd_add_saturated(bytes, pd_mul_saturated(pd_add_saturated(traits->nnz, longest), 4))

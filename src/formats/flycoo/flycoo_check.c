@@ -89,9 +89,7 @@ polyad_status pd_flycoo_check(polyad_context *context, const void *pointer) {
   const struct pd_flycoo *storage = pointer;
   polyad_status status = POLYAD_OK;
   struct work work = {.storage = storage};
-  uint64_t longest = 0;
-  for (int n = 0; n < storage->order; ++n)
-    if (storage->dims[n] > longest) longest = storage->dims[n];
+  uint64_t longest = pd_longest(storage->order, storage->dims);
   PD_TRY_CLEANUP(PD_NEW(context, storage->nnz, &work.output));
   PD_TRY_CLEANUP(PD_NEW(context, storage->nnz, &work.at));
   PD_TRY_CLEANUP(PD_NEW(context, storage->nnz, &work.taken));

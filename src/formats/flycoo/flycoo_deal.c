@@ -11,11 +11,10 @@ void pd_flycoo_deal_clear(polyad_context *context, struct pd_flycoo_deal *deal) 
 
 polyad_status pd_flycoo_deal_create(polyad_context *context, const struct pd_flycoo *storage,
                                     struct pd_flycoo_deal *deal) {
-  uint64_t longest = 0, partitions = (uint64_t)storage->partitions;
+  uint64_t longest = pd_longest(storage->order, storage->dims),
+           partitions = (uint64_t)storage->partitions;
   polyad_status status = POLYAD_OK;
   *deal = (struct pd_flycoo_deal){0};
-  for (int n = 0; n < storage->order; ++n)
-    if (storage->dims[n] > longest) longest = storage->dims[n];
   PD_TRY_CLEANUP(PD_NEW(context, longest, &deal->degree));
   PD_TRY_CLEANUP(PD_NEW(context, longest, &deal->part));
   PD_TRY_CLEANUP(PD_NEW(context, longest, &deal->place));

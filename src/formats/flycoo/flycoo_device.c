@@ -117,9 +117,7 @@ polyad_status pd_flycoo_fill_there(polyad_context *context, struct pd_build *bui
                     .build = build,
                     .storage = storage};
   polyad_status status = POLYAD_OK;
-  uint64_t longest = 0;
-  for (int n = 0; n < storage->order; ++n)
-    if (storage->dims[n] > longest) longest = storage->dims[n];
+  uint64_t longest = pd_longest(storage->order, storage->dims);
   PD_TRY_CLEANUP(
       pd_sent_allocate(context, request, pd_flycoo_copy_bytes(storage), 1, &storage->elements[0]));
   PD_TRY_CLEANUP(pd_flycoo_deal_create(context, storage, &job.deal));

@@ -22,11 +22,6 @@ struct scratch {
   pd_hls_walk_function *walk;
 };
 
-static pd_hls_walk_function *hls_cpu_current_walk(void) {
-  static pd_hls_walk_function *const walks[] = PD_FOR_EACH_ISA(pd_hls_walk);
-  return walks[pd_isa_current()];
-}
-
 /* Parts that a group of 16 rows is cut into. */
 static uint64_t parts_of(uint64_t groups, int threads) {
   uint64_t wanted = (uint64_t)(GROUPS_PER_THREAD * threads);
@@ -78,7 +73,7 @@ static polyad_status hls_cpu_create(polyad_context *context, const struct pd_hls
                                     uint64_t columns, uint64_t rank, struct scratch *scratch) {
   uint64_t rows, lines, numbers;
   scratch->threads = pd_kernel_threads(context, hls->nnz, columns);
-  scratch->walk = hls_cpu_current_walk();
+  scratch->walk = PD_ISA_PICK(pd_hls_walk_function, pd_hls_walk);
   scratch->columns = columns;
   if (!pd_mul(columns, PD_HLS_SIDE * hls_cpu_most_blocks(hls, scratch->threads), &rows) ||
       !pd_mul(columns, 2, &scratch->buffer) || !pd_mul(rank, (uint64_t)hls->order + 1, &lines) ||

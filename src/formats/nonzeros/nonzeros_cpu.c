@@ -53,15 +53,8 @@ _Static_assert((int)PD_CHUNK == (int)PD_BLOCK, "a chunk is what the kernels take
 
 /* ---- scratch memory -------------------------------------------------------------------------- */
 
-static uint64_t nonzeros_cpu_longest(const struct pd_nz *head) {
-  uint64_t most = 1;
-  for (int n = 0; n < head->order; ++n)
-    if (head->dims[n] > most) most = head->dims[n];
-  return most;
-}
-
 static bool fits_private(const struct pd_nz *head, uint64_t padded, int threads) {
-  return pd_mul_saturated(pd_mul_saturated(nonzeros_cpu_longest(head), padded),
+  return pd_mul_saturated(pd_mul_saturated(pd_longest(head->order, head->dims), padded),
                           8 * (uint64_t)threads) <= PRIVATE_BYTES;
 }
 
@@ -70,7 +63,7 @@ static uint64_t nonzeros_cpu_workspace_bytes(const void *storage, const uint64_t
   const struct pd_nz *head = storage;
   uint64_t padded = pd_rowsum_padded(ranks[0]), rows = 0;
   if (!head->ops->rows_together)
-    rows = pd_mul_saturated(nonzeros_cpu_longest(head),
+    rows = pd_mul_saturated(pd_longest(head->order, head->dims),
                             fits_private(head, padded, threads) ? (uint64_t)threads : 1);
   return pd_add_saturated(pd_rowsum_scratch_bytes(ranks[0], 1, threads),
                           pd_mul_saturated(pd_mul_saturated(rows, padded), sizeof(double)));
@@ -87,8 +80,8 @@ static polyad_status nonzeros_cpu_fill(polyad_context *context, const void *stor
   scratch->padded = pd_rowsum_padded(rank);
   scratch->private_rows = fits_private(head, scratch->padded, threads);
   uint64_t copies = scratch->private_rows ? (uint64_t)threads : 1;
-  if (!pd_mul(nonzeros_cpu_longest(head), copies, &rows) || !pd_mul(rows, scratch->padded, &rows) ||
-      rank > UINT64_MAX / 64 / (uint64_t)threads)
+  if (!pd_mul(pd_longest(head->order, head->dims), copies, &rows) ||
+      !pd_mul(rows, scratch->padded, &rows) || rank > UINT64_MAX / 64 / (uint64_t)threads)
     return pd_fail(context, POLYAD_OVERFLOW, "rank %llu is too large", (unsigned long long)rank);
   PD_TRY(pd_rowsum_scratch_create(&scratch->base, head->type, rank, 1, threads, &scratch->kernels));
   PD_TRY(PD_SCRATCH(&scratch->base, (uint64_t)threads, &scratch->ends));

@@ -44,26 +44,15 @@ static void write_row(const struct pd_rowsum_job *job, const struct pd_column_bl
     }
 }
 
-static void zero_rows(const struct pd_rowsum_job *job, uint64_t begin, uint64_t end) {
-  if (job->out == NULL) return;
-  uint64_t item = job->type == POLYAD_F32 ? 4 : 8;
-  char *to = (char *)job->out + begin * job->out_stride * item;
-  if (job->out_stride == job->rank) {
-    memset(to, 0, (end - begin) * job->rank * item);
-    return;
-  }
-  for (uint64_t i = begin; i < end; ++i, to += job->out_stride * item)
-    memset(to, 0, job->rank * item);
-}
-
 /* Empty rows are set to zero by whoever begins the row after them (the last row: also those
  * behind it). */
 static void zero_around(const struct pd_rowsum_job *job, uint64_t run) {
   const struct pd_rowsum *list = job->list;
   uint64_t here = pd_rowsum_row(list, run);
   uint64_t from = run == 0 ? 0 : pd_rowsum_row(list, run - 1) + 1;
-  if (from < here) zero_rows(job, from, here);
-  if (run == list->runs - 1 && here + 1 < job->out_rows) zero_rows(job, here + 1, job->out_rows);
+  if (from < here) pd_rowsum_zero(job, from, here);
+  if (run == list->runs - 1 && here + 1 < job->out_rows)
+    pd_rowsum_zero(job, here + 1, job->out_rows);
 }
 
 static void start_run(const struct pd_rowsum_pass *pass, struct pd_run *run) {
@@ -200,8 +189,8 @@ static double *begin_block(const struct pd_rowsum_job *job, const struct pd_rows
   double *sums = part->head;
   if (pd_rowsum_start(list, list->block_start[block]) >= part->begin) {
     uint64_t behind = block_row(job, block) + rows;
-    if (block == 0) zero_rows(job, 0, block_row(job, 0));
-    if (behind < block_row(job, block + 1)) zero_rows(job, behind, block_row(job, block + 1));
+    if (block == 0) pd_rowsum_zero(job, 0, block_row(job, 0));
+    if (behind < block_row(job, block + 1)) pd_rowsum_zero(job, behind, block_row(job, block + 1));
     uint64_t end = pd_rowsum_start(list, list->block_start[block + 1]);
     sums = end > part->end ? part->tail : part->sums;
   }

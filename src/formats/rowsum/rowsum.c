@@ -4,13 +4,8 @@
 #include "tensor/tensor.h"
 #include <string.h>
 
-static const struct pd_rowsum_isa *rowsum_current_isa(void) {
-  static const struct pd_rowsum_isa *const tables[] = PD_FOR_EACH_ISA(&pd_rowsum);
-  return tables[pd_isa_current()];
-}
-
 int pd_rowsum_lanes(polyad_type type, uint64_t rank) {
-  return rowsum_current_isa()->lanes(type, rank);
+  return PD_ISA_PICK(const struct pd_rowsum_isa, &pd_rowsum)->lanes(type, rank);
 }
 
 static uint64_t rowsum_blocks_for(uint64_t rank, uint64_t lanes) {
@@ -76,7 +71,7 @@ polyad_status pd_rowsum_scratch_create(struct pd_scratch *owner, polyad_type typ
   PD_TRY(PD_SCRATCH_ZERO(owner, 1, result));
   scratch = *result;
   scratch->owner = owner;
-  scratch->isa = rowsum_current_isa();
+  scratch->isa = PD_ISA_PICK(const struct pd_rowsum_isa, &pd_rowsum);
   scratch->pi_mode = -1;
   scratch->threads = scratch->workers = threads;
   scratch->block_rows = block_rows;
@@ -180,15 +175,25 @@ static bool shares_tail(const struct pd_rowsum *list, const struct pd_rowsum_par
   return pd_rowsum_start(list, *last + 1) > part->end;
 }
 
+void pd_rowsum_zero(const struct pd_rowsum_job *job, uint64_t begin, uint64_t end) {
+  if (job->out == NULL) return;
+  uint64_t item = pd_type_bytes(job->type), row = job->out_stride * item;
+  char *to = (char *)job->out + begin * row;
+  if (job->out_stride == job->rank)
+    memset(to, 0, (end - begin) * row);
+  else
+    for (uint64_t i = begin; i < end; ++i, to += row)
+      memset(to, 0, job->rank * item);
+}
+
 /* Permuted lists: rows that threads share begin with zero. */
 static void clear_shared_rows(const struct pd_rowsum_job *job,
                               const struct pd_rowsum_scratch *scratch) {
-  size_t item = pd_type_bytes(job->type);
   for (int t = 0; t < scratch->threads; ++t) {
     struct pd_rowsum_part part = rowsum_part_of(job, scratch, t);
     if (part.begin == part.end || !shares_head(job->list, &part)) continue;
-    uint64_t index = pd_rowsum_row(job->list, part.run);
-    memset((char *)job->out + index * job->out_stride * item, 0, job->rank * item);
+    uint64_t row = pd_rowsum_row(job->list, part.run);
+    pd_rowsum_zero(job, row, row + 1);
   }
 }
 
@@ -253,9 +258,7 @@ static void drive_parts(const struct pd_rowsum_job *job, struct pd_rowsum_scratc
 
 void pd_rowsum_run(const struct pd_rowsum_job *job, struct pd_rowsum_scratch *scratch) {
   if (job->list->nnz == 0) {
-    size_t item = pd_type_bytes(job->type);
-    for (uint64_t i = 0; i < job->out_rows; ++i)
-      memset((char *)job->out + i * job->out_stride * item, 0, job->rank * item);
+    pd_rowsum_zero(job, 0, job->out_rows);
     return;
   }
   if (job->list->place != NULL) clear_shared_rows(job, scratch);

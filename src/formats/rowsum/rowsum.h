@@ -88,6 +88,8 @@ struct pd_rowsum_job pd_rowsum_job_of(const struct pd_rowsum *list, polyad_type 
 /** out = sums; wholly overwritten. With `b` every value is first replaced by the slope of
  *  the loss's gain at the model, <row of b, row of Pi>: for the Poisson loss the sums are Phi. */
 void pd_rowsum_run(const struct pd_rowsum_job *job, struct pd_rowsum_scratch *scratch);
+/** Makes rows [begin, end) of the output zero, if there is one. */
+void pd_rowsum_zero(const struct pd_rowsum_job *job, uint64_t begin, uint64_t end);
 /** The sum of the loss's gain; `out` is not used. */
 double pd_rowsum_gain(const struct pd_rowsum_job *job, struct pd_rowsum_scratch *scratch);
 /** Memory for the rows of Pi of one mode, kept in the scratch; pd_rowsum_stored_pi() gives it back

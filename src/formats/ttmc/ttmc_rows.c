@@ -198,18 +198,13 @@ static void ttmc_rows_join_parts(const struct pd_ttmc_work *work, const struct p
   }
 }
 
-static pd_ttmc_walk_function *ttmc_rows_current_walk(void) {
-  static pd_ttmc_walk_function *const walks[] = PD_FOR_EACH_ISA(pd_ttmc_walk);
-  return walks[pd_isa_current()];
-}
-
 polyad_status pd_ttmc_run(polyad_context *context, const void *storage, void *pointer,
                           const struct pd_call *call) {
   (void)context, (void)storage;
   struct pd_ttmc_work *work = pointer;
   const struct pd_ttmc_source *source = &work->source[call->mode];
   struct pd_ttmc_job job = make_job(work, source, call->factors, call->out);
-  pd_ttmc_walk_function *walk = ttmc_rows_current_walk();
+  pd_ttmc_walk_function *walk = PD_ISA_PICK(pd_ttmc_walk_function, pd_ttmc_walk);
   if (source->nnz == 0) {
     pd_ttmc_zero_rows(&job, 0, call->out->rows);
     return POLYAD_OK;
