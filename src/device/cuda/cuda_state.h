@@ -6,7 +6,6 @@
 #define PD_CUDA_STATE_H
 
 #include "device/module.h"
-#include "engine/op.h"
 #include <cuda_runtime_api.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -81,17 +80,6 @@ void pd_cuda_record_release(polyad_context *context, const struct pd_device *dev
 /** Short forms for formats and linalg, which keep several arrays on a device. */
 polyad_status pd_cuda_allocate(polyad_context *context, const struct pd_device *device,
                                uint64_t count, size_t size, void **out);
-/** An array of a workspace on the device. */
-#define PD_CUDA_SCRATCH(context, scratch, count, size, out)                                        \
-  pd_cuda_scratch_array((context), (scratch), (count), (size), (void **)(out))
-static inline polyad_status pd_cuda_scratch_array(polyad_context *context,
-                                                  struct pd_scratch *scratch, uint64_t count,
-                                                  size_t size, void **out) {
-  struct pd_scratch *root = scratch->root;
-  PD_TRY(pd_cuda_allocate(context, root->device, count, size, out));
-  root->array[root->count++] = *out;
-  return POLYAD_OK;
-}
 /** Allocates and copies an array of the host; NULL and zero bytes give NULL. */
 polyad_status pd_cuda_upload(polyad_context *context, const struct pd_device *device,
                              uint64_t count, size_t size, const void *host, void **out);

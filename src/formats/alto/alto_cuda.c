@@ -4,6 +4,7 @@
 #include "formats/alto/alto_launch.h"
 #include "formats/alto/alto_layout.h"
 #include "formats/ordered/ordered_launch.h"
+#include "formats/scratch_cuda.h"
 #include "formats/tables.h"
 
 struct scratch {

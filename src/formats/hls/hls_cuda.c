@@ -3,6 +3,7 @@
 #include "device/cuda/cuda_sum.h"
 #include "formats/hls/hls_launch.h"
 #include "formats/hls/hls_schedule.h"
+#include "formats/scratch_cuda.h"
 #include "formats/tables.h"
 
 struct scratch {

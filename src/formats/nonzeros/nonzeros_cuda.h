@@ -6,6 +6,7 @@
 #include "device/cuda/cuda_state.h"
 #include "formats/nonzeros/nonzeros.h"
 #include "formats/nonzeros/nonzeros_gpu.h"
+#include "formats/scratch_cuda.h"
 
 enum { PD_NZ_LISTS = 3 * POLYAD_MAX_ORDER, PD_NZ_SIDES = 2 /* streams beside the device's own */ };
 

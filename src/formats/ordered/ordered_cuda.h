@@ -6,6 +6,7 @@
 #include "device/cuda/cuda_state.h"
 #include "formats/ordered/ordered.h"
 #include "formats/ordered/ordered_launch.h"
+#include "formats/scratch_cuda.h"
 
 /** Memory of one running computation. */
 struct pd_ordered_scratch {

@@ -4,6 +4,7 @@
 
 #include "device/cuda/cuda_state.h"
 #include "formats/format.h"
+#include "formats/scratch_cuda.h"
 #include "formats/ttmc/ttmc_gpu.h"
 
 /** The nonzeros of one output mode on the device. */
