@@ -61,7 +61,7 @@ void *fixture_build(polyad_context *context, const struct polyad_format *format,
   assert_int_equal(pd_device_of(context, &request.device), POLYAD_OK);
   assert_int_equal(pd_traits_compute(context, tensor, &traits), POLYAD_OK);
   format->estimate_bytes(&traits, &request, &estimated, &building);
-  if (format->build(context, tensor, false, &request, &storage) != POLYAD_OK)
+  if (pd_storage_build(context, format, tensor, false, &request, &storage) != POLYAD_OK)
     fail_msg("%s/%s: %s", format->name, variant, polyad_last_error(context));
   assert_int_equal(pd_storage_bytes(format, storage), estimated);
   /* The allocator counts its headers too: some whole ones, and nothing else. */
