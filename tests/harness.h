@@ -19,6 +19,14 @@ __attribute__((constructor)) static void share_small_work(void) {
   if (pd_worth_threads_force != NULL) pd_worth_threads_force(1 << 9);
 }
 
+/* Programs that take long are run in parts (polyad_split_test): their functions that the
+ * environment names, or all but these. */
+__attribute__((constructor)) static void choose_functions(void) {
+  const char *only = getenv("TEST_ONLY"), *without = getenv("TEST_NOT");
+  if (only != NULL) cmocka_set_test_filter(only);
+  if (without != NULL) cmocka_set_skip_filter(without);
+}
+
 /* Some programs are run once for each instruction set (polyad_add_isa_tests): skipped where the
  * processor has not the one that the environment names, unless it says that this is what is
  * tested. */

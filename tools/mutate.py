@@ -81,7 +81,7 @@ TESTS = [
     ("formats/twotree/*", "twotree"),
     ("formats/portable/*", "portable_property"),
     ("formats/*ttmc*", "tucker ttmc_property"),
-    ("formats/*", "baseline_formats mttkrp_property"),
+    ("formats/*", "baseline_formats mttkrp_property mttkrp_property_cases"),
     ("plan/rows.c", "plan_rows"),
     ("plan/tune_*", "tune_cache"),
     ("plan/pair*", "pair"),
