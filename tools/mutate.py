@@ -8,8 +8,9 @@ mutant and several are tested at a time. A mutant counts as killed by the first 
 crashes or takes much longer than usual; tests that know the file come first, then all others, the
 quickest first. A mutant whose object code is that of the original is none. Which mutants are made
 depends on the seed and on the text of the lines only: a change elsewhere keeps them. Results go
-into the report after each mutant, and a later run goes on where an earlier one stopped: --seconds
-bounds a run, its build included, and a copy of the report is all that another machine needs.
+into the report after each mutant, and a later run goes on where an earlier one stopped, with a
+mutant's next test: --seconds bounds a run, its build included, and a copy of the report is all that
+another machine needs.
 
 usage: tools/mutate.py [options]            make and test mutants
        tools/mutate.py --list [options]     say which ones there are
@@ -402,14 +403,16 @@ class Worker:
         else:
             self.bench.left_out.append(name)
 
-    def judge(self, mutant):
-        """The result of one mutant, as the report keeps it."""
+    def judge(self, mutant, passed=()):
+        """The result of one mutant, as the report keeps it; `passed` it has before, and need not again."""
         code = self.compile(mutant)
         if code in (None, "same"):
             return {"result": "same code" if code else "not compiled"}
-        linked, names = set(), self.bench.order(mutant.file)
+        linked, names, passed = set(), self.bench.order(mutant.file), list(passed)
         try:
             for name in names:
+                if name in passed:
+                    continue
                 program = Path(self.bench.tests[name]["command"][0]).name
                 if program not in linked and not self.link(program, code):
                     return {"result": "not compiled"}
@@ -417,6 +420,9 @@ class Worker:
                 verdict, _, _ = self.run(name, self.place / program)
                 if verdict != "passed":
                     return {"result": "killed", "by": name, "how": verdict}
+                passed.append(name)
+        except Stopped:
+            return {"result": "stopped", "passed": passed}
         finally:
             for program in linked:
                 (self.place / program).unlink()
@@ -484,7 +490,7 @@ def wanted(every, done):
         for mutant in every[folder]:
             if have >= COUNTS[folder]:
                 return
-            if mutant.id not in done:
+            if done.get(mutant.id, {"result": "stopped"})["result"] == "stopped":
                 have += 1
                 yield mutant
     return in_turn(still(folder) for folder in every)
@@ -493,8 +499,9 @@ def wanted(every, done):
 class Gate:
     """What is known of the mutants, shared by the workers."""
 
-    def __init__(self, arguments, every, done, equivalent):
+    def __init__(self, arguments, deadline, every, done, equivalent):
         self.arguments, self.every, self.done, self.equivalent = arguments, every, done, equivalent
+        self.deadline = deadline
         self.changed, self.tried, self.failure = threading.Condition(), 0, None
 
     def take(self):
@@ -503,7 +510,10 @@ class Gate:
             while self.failure is None:
                 if self.arguments.limit is not None and self.tried >= self.arguments.limit:
                     return None
+                if time.monotonic() > self.deadline:
+                    return None
                 if mutant := next(wanted(self.every, self.done), None):
+                    mutant.passed = self.done.get(mutant.id, {}).get("passed", ())
                     self.done[mutant.id] = {"result": "begun"}
                     self.tried += 1
                     return mutant
@@ -536,11 +546,9 @@ class Gate:
             while mutant := self.take():
                 result = None
                 try:
-                    result = worker.judge(mutant)
+                    result = worker.judge(mutant, mutant.passed)
                 finally:
                     self.put(mutant, result)
-        except Stopped:
-            pass
         except Exception as error:
             self.failure = error
             raise
@@ -631,7 +639,7 @@ def main():
     if arguments.only:
         say_result(todo[0], workers[0].judge(todo[0]))
         return 0
-    gate = Gate(arguments, every, done, equivalent)
+    gate = Gate(arguments, deadline, every, done, equivalent)
     in_threads(workers, gate.work)
     report = gate.report()
     print_summary(report["mutants"], equivalent)
