@@ -27,8 +27,6 @@ static const char *refuses_streaming(const struct cpd *cpd) {
     return "--format";
   if (cpd->session.compute != NULL && strcmp(cpd->session.compute, "native") != 0)
     return "--compute";
-  if (cpd->session.dims != NULL) return "--dims";
-  if (cpd->session.labels != NULL) return "--labels";
   return cpd->session.tune ? "--tune" : NULL;
 }
 
@@ -149,8 +147,11 @@ static int build_in_memory(struct cpd *cpd, const polyad_plan_options *options,
                            polyad_status *made) {
   struct cli_session *session = &cpd->session;
   polyad_tensor *tensor = NULL;
-  int status = cli_team_agree(session, cli_read_tensor(session, cpd->file, &tensor));
-  if (status != 0) {
+  int status = cli_try_read_tensor(session, cpd->file, made, &tensor);
+  bool streams = cpd->streaming.able && *made == POLYAD_MEMORY_LIMIT;
+  if (status == 0 && !streams) status = cli_library_status(session->context, *made);
+  status = cli_team_agree(session, status);
+  if (status != 0 || streams) {
     polyad_tensor_destroy(tensor);
     return status;
   }
@@ -173,15 +174,16 @@ static void forget_tensor(struct cpd *cpd) {
 }
 
 /* Reading is a part of building where the tensor streams. */
-static polyad_status build_streaming(struct cpd *cpd, const polyad_plan_options *options) {
+static polyad_status build_streaming(struct cpd *cpd, const polyad_plan_options *options,
+                                     const polyad_read_options *read) {
   polyad_stream_info about;
   cli_phase(CLI_BUILD);
   polyad_status made =
-      cli_stream_plan(&cpd->session, &cpd->streaming, cpd->file, options, &cpd->plan);
+      cli_stream_plan(&cpd->session, &cpd->streaming, cpd->file, options, read, &cpd->plan);
   if (made != POLYAD_OK) return made;
   polyad_plan_stream_info(cpd->plan, &about);
   cpd->tensor_hash = about.tensor_hash;
-  return polyad_tensor_read_outline(cpd->session.context, cpd->file, &cpd->outline);
+  return polyad_plan_stream_outline(cpd->session.context, cpd->plan, read->labels, &cpd->outline);
 }
 
 static double expected_sweeps(const struct cpd *cpd, polyad_kernel kernel) {
@@ -195,6 +197,9 @@ static double expected_sweeps(const struct cpd *cpd, polyad_kernel kernel) {
 static int build_plan(struct cpd *cpd) {
   struct cli_session *session = &cpd->session;
   polyad_plan_options options;
+  polyad_read_options read;
+  int status = cli_read_options(session, &read);
+  if (status != 0) return status;
   polyad_plan_options_init(&options);
   cli_phase(CLI_READ);
   options.team = session->team;
@@ -209,14 +214,14 @@ static int build_plan(struct cpd *cpd) {
   cli_set_tuning(session, &options);
   polyad_status made = POLYAD_OK;
   bool able = refuses_streaming(cpd) == NULL && session->team == NULL;
-  if (cli_streams(session, &cpd->streaming, cpd->file, &options, able)) {
-    made = build_streaming(cpd, &options);
+  if (cli_streams(session, &cpd->streaming, cpd->file, &options, &read, able)) {
+    made = build_streaming(cpd, &options, &read);
   } else {
-    int status = build_in_memory(cpd, &options, &made);
+    status = build_in_memory(cpd, &options, &made);
     if (status != 0) return status;
     if (cli_streams_instead(session, &cpd->streaming, made)) {
       forget_tensor(cpd);
-      made = build_streaming(cpd, &options);
+      made = build_streaming(cpd, &options, &read);
     }
   }
   return cli_library_status(session->context, made);

@@ -105,7 +105,7 @@ void cli_set_types(const struct cli_session *session, polyad_plan_options *optio
   options->second_share = session->second_share;
 }
 
-static int read_options(struct cli_session *session, polyad_read_options *options) {
+int cli_read_options(struct cli_session *session, polyad_read_options *options) {
   char quoted[CLI_QUOTE_BYTES];
   polyad_read_options_init(options);
   options->type = cli_precision(session);
@@ -139,22 +139,30 @@ static int read_options(struct cli_session *session, polyad_read_options *option
   return 0;
 }
 
-int cli_read_tensor(struct cli_session *session, const char *path, polyad_tensor **tensor) {
+int cli_try_read_tensor(struct cli_session *session, const char *path, polyad_status *made,
+                        polyad_tensor **tensor) {
   polyad_read_options options;
   const struct cli_output log = {"--log", session->log};
-  int status = read_options(session, &options);
+  int status = cli_read_options(session, &options);
+  *made = POLYAD_OK;
   if (status == 0) status = cli_check_inputs(&log, 1, &path, 1);
   if (status == 0) status = cli_events_open(session);
   if (status != 0) return status;
   cli_phase(CLI_READ);
   cli_events_step("read", path);
-  if (polyad_tensor_read(session->context, path, &options, tensor) != POLYAD_OK)
-    return cli_library_failure(session->context);
+  *made = polyad_tensor_read(session->context, path, &options, tensor);
+  if (*made != POLYAD_OK) return 0;
   status = cli_transform(session->context, &session->transforms, tensor);
   if (status == 0) return 0;
   polyad_tensor_destroy(*tensor);
   *tensor = NULL;
   return status;
+}
+
+int cli_read_tensor(struct cli_session *session, const char *path, polyad_tensor **tensor) {
+  polyad_status made;
+  int status = cli_try_read_tensor(session, path, &made, tensor);
+  return status != 0 ? status : cli_library_status(session->context, made);
 }
 
 polyad_status cli_plan_of(struct cli_session *session, polyad_tensor **tensor,

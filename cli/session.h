@@ -139,6 +139,11 @@ void cli_session_close(struct cli_session *session);
 
 /** Reads the tensor as the options say, and changes its values. 0, or an exit status. */
 int cli_read_tensor(struct cli_session *session, const char *path, polyad_tensor **tensor);
+/** The same, but what the library makes of reading is the caller's to tell. */
+int cli_try_read_tensor(struct cli_session *session, const char *path, polyad_status *made,
+                        polyad_tensor **tensor);
+/** How files are read, as the options say. 0, or an exit status. */
+int cli_read_options(struct cli_session *session, polyad_read_options *options);
 polyad_type cli_precision(const struct cli_session *session);
 /** What --compute says. */
 polyad_compute cli_compute(const struct cli_session *session);

@@ -1,29 +1,48 @@
 #include "streaming.h"
 #include "text.h"
 #include <string.h>
+#include <sys/stat.h>
+
+/* Whether a name is that of a file which can be read a second time. */
+static bool read_again(const char *path) {
+  struct stat about;
+  return stat(path, &about) == 0 && S_ISREG(about.st_mode);
+}
+
+/* The room on disk that it will take, where that is known. */
+static void tell_room(const struct cli_session *session, uint64_t disk) {
+  char room[32];
+  if (disk > 0)
+    cli_talk(session, "while it streams it takes about %s of room on disk\n",
+             cli_bytes(room, disk));
+}
 
 bool cli_streams(const struct cli_session *session, struct cli_streaming *streaming,
-                 const char *path, const polyad_plan_options *options, bool able) {
-  uint64_t bytes = 0, limit = polyad_memory_limit(session->context);
+                 const char *path, const polyad_plan_options *options,
+                 const polyad_read_options *read, bool able) {
+  uint64_t bytes = 0, disk = 0, limit = polyad_memory_limit(session->context);
   char need[32], have[32];
-  streaming->bytes = 0;
-  if (strcmp(streaming->stream, "auto") != 0) return strcmp(streaming->stream, "always") == 0;
-  if (!able || polyad_plan_memory_from_file(session->context, path, options, &bytes) != POLYAD_OK)
-    return false;
-  streaming->bytes = bytes;
-  if (bytes <= limit) return false;
-  cli_talk(session,
-           "the tensor would take %s of memory and the limit is %s: it streams from disk\n",
-           cli_bytes(need, bytes), cli_bytes(have, limit));
-  return true;
+  bool automatic = strcmp(streaming->stream, "auto") == 0;
+  bool always = strcmp(streaming->stream, "always") == 0;
+  streaming->able = automatic && able && read_again(path);
+  if (polyad_plan_memory_from_file(session->context, path, options, read, &bytes, &disk) !=
+      POLYAD_OK)
+    bytes = disk = 0;
+  if (streaming->able && bytes > limit)
+    cli_talk(session,
+             "the tensor would take %s of memory and the limit is %s: it streams from disk\n",
+             cli_bytes(need, bytes), cli_bytes(have, limit));
+  always |= streaming->able && bytes > limit;
+  if (always) tell_room(session, disk);
+  return always;
 }
 
 bool cli_streams_instead(const struct cli_session *session, const struct cli_streaming *streaming,
                          polyad_status made) {
   char have[32];
-  if (made != POLYAD_MEMORY_LIMIT || streaming->bytes == 0) return false;
+  if (made != POLYAD_MEMORY_LIMIT || !streaming->able) return false;
   cli_talk(session,
-           "the limit of %s leaves no room to build a format beside the tensor: it streams from "
+           "the limit of %s leaves no room for the tensor and a format beside it: it streams from "
            "disk\n",
            cli_bytes(have, polyad_memory_limit(session->context)));
   return true;
@@ -31,12 +50,14 @@ bool cli_streams_instead(const struct cli_session *session, const struct cli_str
 
 polyad_status cli_stream_plan(const struct cli_session *session,
                               const struct cli_streaming *streaming, const char *path,
-                              const polyad_plan_options *options, polyad_plan **plan) {
+                              const polyad_plan_options *options, const polyad_read_options *read,
+                              polyad_plan **plan) {
   polyad_stream_options stream;
   polyad_stream_info about;
   char memory[32], disk[32];
   polyad_stream_options_init(&stream);
   stream.spill_directory = streaming->spill_dir;
+  stream.read = read;
   polyad_status status =
       polyad_plan_create_from_file(session->context, path, options, &stream, plan);
   if (status != POLYAD_OK) return status;
@@ -46,7 +67,8 @@ polyad_status cli_stream_plan(const struct cli_session *session,
   cli_talk(session,
            "streams in %llu chunk%s a mode, %s on disk; CP-ALS takes at most %s of memory\n",
            (unsigned long long)about.chunks, about.chunks == 1 ? "" : "s",
-           cli_bytes(disk, about.spilled_bytes), cli_bytes(memory, about.memory_bytes));
+           cli_bytes(disk, about.spilled_bytes + about.packed_bytes),
+           cli_bytes(memory, about.memory_bytes));
   return POLYAD_OK;
 }
 
@@ -62,6 +84,7 @@ void cli_json_streaming(cJSON *object, const polyad_plan *plan) {
   cli_json_count(o, "chunks", about.chunks);
   cli_json_count(o, "chunk_nonzeros", about.chunk_nonzeros);
   cli_json_count(o, "spilled_bytes", about.spilled_bytes);
+  cli_json_count(o, "packed_bytes", about.packed_bytes);
   cli_json_count(o, "memory_bytes", about.memory_bytes);
   cli_json_counts(o, "pass_bytes", about.pass_bytes, polyad_plan_order(plan));
 }

@@ -12,6 +12,7 @@
 #ifndef POLYAD_STREAM_H
 #define POLYAD_STREAM_H
 
+#include <polyad/io.h>
 #include <polyad/plan.h>
 
 #ifdef __cplusplus
@@ -22,6 +23,8 @@ extern "C" {
 typedef struct polyad_stream_options {
   const char *spill_directory; /**< where the temporary file is made, which has no name and is gone
                                     with the plan; NULL (default): $TMPDIR, else /var/tmp */
+  const polyad_read_options *read; /**< how the file is read: text, and the directory of labels; its
+                                        type is the plan's precision. NULL: defaults */
   uint64_t chunk_nonzeros; /**< nonzeros of a chunk, 1 or more; 0 (default): as many as the memory
                                 limit lets be, 4096 to 4194304 */
 } polyad_stream_options;
@@ -35,6 +38,7 @@ typedef struct polyad_stream_info {
   uint64_t chunks;         /**< of each mode */
   uint64_t chunk_nonzeros; /**< nonzeros of every chunk but the last */
   uint64_t spilled_bytes;  /**< on disk, all modes together */
+  uint64_t packed_bytes;   /**< on disk besides: the packed copy of text; 0: of a .ptn file */
   uint64_t pass_bytes[POLYAD_MAX_ORDER]; /**< that a kernel of each mode reads */
   uint64_t tensor_hash;                  /**< polyad_tensor_hash() of the tensor */
   uint64_t memory_bytes; /**< the most memory that the context has in use, from the plan's making
@@ -43,14 +47,21 @@ typedef struct polyad_stream_info {
 } polyad_stream_info;
 
 /** Estimates the memory that a decomposition by CP-ALS takes at most when the tensor in a file is
- *  held in memory: reading it, building the smallest format, or computing. Nothing but the file's
- *  header is read.
- *  @param[out] bytes  0: not known, since the file is no .ptn file or the device is no CPU
+ *  held in memory: reading it, building the smallest format, or computing; and the room that it
+ *  takes on disk at most when it streams. Of a .ptn file the header is looked at, of text (.tns) a
+ *  few samples, which tell about how many lines there are; modes are then taken to be shorter than
+ *  2^32, and factors are not counted.
+ *  @param read   how text is read; NULL: defaults
+ *  @param[out] memory, disk  0: not known, since the file is compressed or short text, or of
+ * another format, or the device is no CPU; `disk` may be NULL
  *  @return POLYAD_INVALID_ARGUMENT, POLYAD_OUT_OF_MEMORY */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_plan_memory_from_file(
-    polyad_context *context, const char *path, const polyad_plan_options *options, uint64_t *bytes);
+    polyad_context *context, const char *path, const polyad_plan_options *options,
+    const polyad_read_options *read, uint64_t *memory, uint64_t *disk);
 
-/** Makes a plan from a binary tensor file (.ptn) without reading it into memory.
+/** Makes a plan from a binary tensor file (.ptn), or from text of indices (.tns, also compressed,
+ *  and from a pipe), without holding the nonzeros in memory. Text is read once and sorted into a
+ *  packed copy in the spill directory.
  *
  *  The file is read once for each mode and twice more, and checked. The plan goes on reading it
  *  (residuals are summed from it): it must stay as it is until the plan is destroyed. A file that
@@ -71,6 +82,15 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_plan_create_from_file(
 
 /** Tells whether and how a plan streams. */
 POLYAD_API void polyad_plan_stream_info(const polyad_plan *plan, polyad_stream_info *info);
+/** The dims, mode names and labels of the tensor of a plan that streams: what
+ *  polyad_tensor_outline() makes of a tensor in memory.
+ *  @param labels  directory with label files; NULL: beside the file; "": none
+ *  @param[out] outline  destroyed with polyad_tensor_destroy()
+ *  @return POLYAD_INVALID_ARGUMENT where the plan does not stream; as polyad_tensor_read() */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_plan_stream_outline(polyad_context *context,
+                                                                   const polyad_plan *plan,
+                                                                   const char *labels,
+                                                                   polyad_tensor **outline);
 
 #ifdef __cplusplus
 }

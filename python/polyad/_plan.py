@@ -14,8 +14,8 @@ from ._convert import array
 from ._errors import Interrupted, text
 from ._memory import DTYPES, pointer, precision_type
 from ._native import ffi, lib
-from ._tensor import SparseTensor, as_tensor
-from ._types import Compute, Kernel, Loss, Precision, Transform, Zeros
+from ._tensor import SparseTensor, as_tensor, read_options
+from ._types import Compute, Duplicates, Kernel, Loss, Precision, Transform, Zeros
 
 _LOSSES = {"poisson": lib.POLYAD_LOSS_POISSON, "bernoulli-logit": lib.POLYAD_LOSS_BERNOULLI_LOGIT,
            "gaussian": lib.POLYAD_LOSS_GAUSSIAN}
@@ -142,7 +142,10 @@ class Plan:
     @classmethod
     def stream(cls, path: str | os.PathLike[str], rank: int = 16, *, precision: Precision = "f64",
                threads: int | None = None, memory_limit: int | None = None,
-               spill_dir: str | os.PathLike[str] | None = None) -> Plan:
+               spill_dir: str | os.PathLike[str] | None = None, index_base: int = 1,
+               pattern: bool = False, duplicates: Duplicates = "sum",
+               shape: Sequence[int] | None = None,
+               labels: str | os.PathLike[str] | None = None) -> Plan:
         """A plan whose tensor stays on disk, for tensors that are larger than the memory.
 
         It serves :func:`cp_als` (also nonnegative), :func:`cp_apr` with algorithm "mu", and
@@ -152,7 +155,9 @@ class Plan:
         Parameters
         ----------
         path : str or path
-            A .ptn file, which has to stay as it is for as long as the plan.
+            A .ptn file, which has to stay as it is for as long as the plan; or text of indices
+            (``.tns``, also ``.gz`` or ``.zst``), which is read once and sorted into a packed copy
+            in `spill_dir`.
         rank : int
             Number of columns the kernels will be called with.
         precision : {"f64", "f32"}
@@ -162,7 +167,9 @@ class Plan:
             Bytes that making the plan and a decomposition may take; :attr:`streaming` says what
             they will. Default: what the machine has.
         spill_dir : str or path, optional
-            Where the temporary file is made, which has no name. Default: $TMPDIR, else /var/tmp.
+            Where temporary files are made, which have no names. Default: $TMPDIR, else /var/tmp.
+        index_base, pattern, duplicates, shape, labels
+            As for :meth:`SparseTensor.read`.
         """
         plan = cls.__new__(cls)
         ctx, options, kept = plan._asked(rank, "auto", precision, "cpu", threads, "auto")
@@ -172,12 +179,14 @@ class Plan:
         lib.polyad_stream_options_init(stream)
         directory = ffi.NULL if spill_dir is None else ffi.new("char[]", os.fsencode(spill_dir))
         stream.spill_directory = directory
+        read, texts = read_options(index_base, pattern, duplicates, shape, {"labels": labels})
+        stream.read = read
         made = ffi.new("polyad_plan **")
         plan._take(options, made, ctx.run(lib.polyad_plan_create_from_file, os.fsencode(path),
                                           options, stream, made))
-        del kept, directory
         outline = ffi.new("polyad_tensor **")
-        ctx.check(lib.polyad_tensor_read_outline(ctx.pointer, os.fsencode(path), outline))
+        ctx.check(lib.polyad_plan_stream_outline(ctx.pointer, plan._handle, read.labels, outline))
+        del kept, directory, texts
         names = SparseTensor._wrap(ctx, outline[0])
         plan.labels, plan.mode_names = names.labels, names.mode_names
         plan.transforms = []  # a file's values stay as they are
@@ -186,14 +195,15 @@ class Plan:
     @property
     def streaming(self) -> dict[str, int] | None:
         """None, or of a plan that :meth:`stream` made: "chunks" of each mode, "chunk_nonzeros",
-        "spilled_bytes" on disk, and "memory_bytes", the most that a decomposition by :func:`cp_als`
-        has in use."""
+        "spilled_bytes" and "packed_bytes" (the copy of text) on disk, and "memory_bytes", the most
+        that a decomposition by :func:`cp_als` has in use."""
         about = ffi.new("polyad_stream_info *")
         lib.polyad_plan_stream_info(self._handle, about)
         if not about.streamed:
             return None
         return {key: int(getattr(about, key))
-                for key in ("chunks", "chunk_nonzeros", "spilled_bytes", "memory_bytes")}
+                for key in ("chunks", "chunk_nonzeros", "spilled_bytes", "packed_bytes",
+                            "memory_bytes")}
 
     def __reduce__(self) -> Any:
         raise TypeError("a Plan cannot be pickled; pickle the tensor and make the plan again")

@@ -47,6 +47,26 @@ def _zeros(policy: str) -> int:
     return int(lib.POLYAD_ZEROS_KEEP if policy == "keep" else lib.POLYAD_ZEROS_DROP)
 
 
+def read_options(index_base: int, pattern: bool, duplicates: Duplicates,
+                 shape: Sequence[int] | None, texts: dict[str, Any]) -> tuple[Any, list[Any]]:
+    """How a file is read, as C has it, and what has to live as long."""
+    options, kept = ffi.new("polyad_read_options *"), []
+    lib.polyad_read_options_init(options)
+    options.index_base, options.pattern = index(index_base, "index_base"), int(pattern)
+    options.duplicates = _duplicates(duplicates)
+    if shape is not None:
+        options.order = len(shape)
+        if len(shape) > MAX_ORDER:
+            raise ValueError(f"shape has {len(shape)} lengths; at most {MAX_ORDER} are possible")
+        for mode, length in enumerate(shape):
+            options.dims[mode] = index(length, "shape")
+    for name, argument in texts.items():
+        if argument is not None:
+            kept.append(ffi.new("char[]", encode(argument, name)))
+            setattr(options, name, kept[-1])
+    return options, kept
+
+
 class SparseTensor:
     """A sparse tensor of order 1 to 16: coordinates and values of its nonzeros.
 
@@ -363,24 +383,13 @@ class SparseTensor:
         polyad.FileError, polyad.MemoryLimitError, ValueError, TypeError
             A file that is not there is a FileNotFoundError, too.
         """
-        options = ffi.new("polyad_read_options *")
-        lib.polyad_read_options_init(options)
+        options, kept = read_options(
+            index_base, pattern, duplicates, shape,
+            {"labels": labels, "columns": column_list(columns), "value": value, "where": where,
+             "time_zone": time_zone})
         options.type = TYPES[np.dtype(dtype)] if np.dtype(dtype) in TYPES else \
             precision_type(str(dtype))
-        options.index_base, options.pattern = index(index_base, "index_base"), int(pattern)
-        options.duplicates, options.zeros = _duplicates(duplicates), _zeros(zeros)
-        if shape is not None:
-            options.order = len(shape)
-            if len(shape) > MAX_ORDER:
-                raise ValueError(f"shape has {len(shape)} lengths; at most {MAX_ORDER} are possible")
-            for mode, length in enumerate(shape):
-                options.dims[mode] = index(length, "shape")
-        kept = []
-        for name, argument in (("labels", labels), ("columns", column_list(columns)),
-                               ("value", value), ("where", where), ("time_zone", time_zone)):
-            if argument is not None:
-                kept.append(ffi.new("char[]", encode(argument, name)))
-                setattr(options, name, kept[-1])
+        options.zeros = _zeros(zeros)
         for name, choice, known in (("missing", missing, _MISSING), ("numbers", numbers, _NUMBERS)):
             if choice not in known:
                 raise ValueError(f"{name} {choice!r} is unknown; expected one of {', '.join(known)}")

@@ -46,6 +46,27 @@ def test_a_plan_streams_and_finds_what_one_in_memory_finds(file, tmp_path):
     assert run(plan).info["fit"] == streamed.info["fit"]
 
 
+@pytest.mark.parametrize("extension", ["tns", "tns.gz"])
+def test_text_streams_as_the_binary_file_does(file, tmp_path, extension):
+    path, x = file
+    text = tmp_path / f"y.{extension}"
+    x.save(text)
+    (tmp_path / "names").mkdir()
+    (tmp_path / "names" / "mode-3-what.map").write_text("".join(f"n{i}\n" for i in range(100)))
+    limits = {"memory_limit": 24 << 20, "spill_dir": tmp_path}
+    plan = polyad.Plan.stream(text, 4, labels=tmp_path / "names", **limits)
+    binary = polyad.Plan.stream(path, 4, **limits)
+    assert plan.streaming["packed_bytes"] > 20 * x.nnz and binary.streaming["packed_bytes"] == 0
+    assert (plan.shape, plan.nnz, plan.mode_names[2], plan.labels[2][7]) == \
+        (x.shape, x.nnz, "what", "n7")
+    factors = [np.random.default_rng(0).standard_normal((n, 4)) for n in x.shape]
+    assert plan.streaming["chunks"] == binary.streaming["chunks"]
+    assert all(np.array_equal(plan.mttkrp(factors, mode), binary.mttkrp(factors, mode))
+               for mode in range(3))
+    with pytest.raises(polyad.ParseError):
+        polyad.Plan.stream(text, 4, shape=(3, 3, 3))
+
+
 def test_what_cannot_stream_says_so(file, tmp_path):
     path, x = file
     plan = polyad.Plan.stream(path, 4, precision="f32")

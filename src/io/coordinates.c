@@ -3,7 +3,7 @@
 
 enum { COPY_GRAIN = 1 << 16 };
 
-static void destroy_chunk(polyad_context *context, struct pd_chunk *chunk, int order) {
+static void destroy_chunk(polyad_context *context, struct pd_coordinates_chunk *chunk, int order) {
   if (chunk == NULL) return;
   for (int n = 0; n < order; ++n)
     pd_free(context, chunk->index[n]);
@@ -12,8 +12,8 @@ static void destroy_chunk(polyad_context *context, struct pd_chunk *chunk, int o
 }
 
 static polyad_status create_chunk(const struct pd_coordinates *c, uint64_t room,
-                                  struct pd_chunk **out) {
-  struct pd_chunk *chunk = NULL;
+                                  struct pd_coordinates_chunk **out) {
+  struct pd_coordinates_chunk *chunk = NULL;
   *out = NULL;
   PD_TRY(PD_NEW_ZERO(c->context, 1, &chunk));
   chunk->room = room;
@@ -42,8 +42,8 @@ static uint64_t room_of_chunk(const struct pd_coordinates *c, uint64_t needed) {
 }
 
 polyad_status pd_coordinates_room(struct pd_coordinates *c, uint64_t needed,
-                                  struct pd_chunk **out) {
-  struct pd_chunk *chunk = c->last;
+                                  struct pd_coordinates_chunk **out) {
+  struct pd_coordinates_chunk *chunk = c->last;
   if (chunk == NULL || chunk->index_bytes != c->index_bytes ||
       chunk->room - chunk->count < needed) {
     PD_TRY(create_chunk(c, room_of_chunk(c, needed), &chunk));
@@ -64,7 +64,7 @@ void pd_coordinates_add(struct pd_coordinates *c, uint64_t count) {
 
 void pd_coordinates_clear(struct pd_coordinates *c) {
   while (c->first != NULL) {
-    struct pd_chunk *next = c->first->next;
+    struct pd_coordinates_chunk *next = c->first->next;
     destroy_chunk(c->context, c->first, c->order);
     c->first = next;
   }
@@ -72,8 +72,9 @@ void pd_coordinates_clear(struct pd_coordinates *c) {
   c->count = 0;
 }
 
-static void coordinates_copy_indices(const struct pd_chunk *chunk, int mode, uint64_t from,
-                                     uint64_t count, void *to, int bytes, uint64_t at) {
+static void coordinates_copy_indices(const struct pd_coordinates_chunk *chunk, int mode,
+                                     uint64_t from, uint64_t count, void *to, int bytes,
+                                     uint64_t at) {
   const uint32_t *narrow = chunk->index[mode];
   const uint64_t *wide = chunk->index[mode];
   uint32_t *narrow_to = to;
@@ -94,7 +95,8 @@ static void coordinates_copy_indices(const struct pd_chunk *chunk, int mode, uin
 static void coordinates_copy_column(const struct pd_coordinates *c, int mode, uint64_t begin,
                                     uint64_t end, void *to, int bytes) {
   uint64_t at = 0;
-  for (const struct pd_chunk *chunk = c->first; chunk != NULL && at < end; chunk = chunk->next) {
+  for (const struct pd_coordinates_chunk *chunk = c->first; chunk != NULL && at < end;
+       chunk = chunk->next) {
     uint64_t from = begin > at ? begin - at : 0;
     uint64_t stop = end - at < chunk->count ? end - at : chunk->count;
     size_t size = (size_t)bytes;
@@ -110,7 +112,7 @@ static void coordinates_copy_column(const struct pd_coordinates *c, int mode, ui
 /* The whole column as one array, and the chunks' parts of it freed: pages of the array become
  * real only when they are written, so both copies never exist at once. */
 static polyad_status join_column(struct pd_coordinates *c, int mode, int bytes, void **array) {
-  struct pd_chunk *only = c->first != NULL && c->first->next == NULL ? c->first : NULL;
+  struct pd_coordinates_chunk *only = c->first != NULL && c->first->next == NULL ? c->first : NULL;
   bool values = mode == c->order;
   if (only != NULL && only->room - only->count <= only->count / 8 &&
       (values || only->index_bytes == bytes)) {
@@ -126,7 +128,7 @@ static polyad_status join_column(struct pd_coordinates *c, int mode, int bytes, 
   for (int t = 0; t < threads; ++t)
     coordinates_copy_column(c, mode, pd_part_begin(c->count, t, threads),
                             pd_part_begin(c->count, t + 1, threads), to, bytes);
-  for (struct pd_chunk *chunk = c->first; chunk != NULL; chunk = chunk->next) {
+  for (struct pd_coordinates_chunk *chunk = c->first; chunk != NULL; chunk = chunk->next) {
     void **column = values ? &chunk->values : &chunk->index[mode];
     pd_free(c->context, *column);
     *column = NULL;

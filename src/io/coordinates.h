@@ -6,8 +6,8 @@
 #include "tensor/tensor.h"
 
 /** Nonzeros in a row: structure of arrays. */
-struct pd_chunk {
-  struct pd_chunk *next;
+struct pd_coordinates_chunk {
+  struct pd_coordinates_chunk *next;
   uint64_t count; /* used */
   uint64_t room;
   int index_bytes; /* 4 or 8, the same for all modes */
@@ -23,13 +23,13 @@ struct pd_coordinates {
   uint64_t expected;                  /* guess of how many there will be; 0: none */
   uint64_t count;                     /* how many there are */
   uint64_t largest[POLYAD_MAX_ORDER]; /* index of each mode */
-  struct pd_chunk *first, *last;
+  struct pd_coordinates_chunk *first, *last;
 };
 
 /** The last chunk, with room for `needed` more nonzeros: a new one where there
  *  is no such room, larger the more there are already. The caller writes behind its `count`. */
 polyad_status pd_coordinates_room(struct pd_coordinates *coordinates, uint64_t needed,
-                                  struct pd_chunk **chunk);
+                                  struct pd_coordinates_chunk **chunk);
 /** Counts `count` nonzeros that were written into the last chunk. */
 void pd_coordinates_add(struct pd_coordinates *coordinates, uint64_t count);
 /** Makes a tensor of everything; the list is empty afterwards, also on failure. `dims` NULL:

@@ -129,7 +129,8 @@ static bool take_value(const struct pd_block *b, struct piece *piece, const char
 
 /* One row, whose line ends at `end`; false for what single rows are for. */
 static bool delimited_block_take_row(const struct pd_block *b, struct piece *piece, const char *p,
-                                     const char *end, struct pd_chunk *chunk, uint64_t at) {
+                                     const char *end, struct pd_coordinates_chunk *chunk,
+                                     uint64_t at) {
   const char *value = NULL;
   size_t value_length = 0, column = 0;
   if (end > p && end[-1] == '\r') --end;
@@ -155,7 +156,8 @@ static bool delimited_block_take_row(const struct pd_block *b, struct piece *pie
          take_value(b, piece, value, value_length, chunk->values, at);
 }
 
-static void take_piece(const struct pd_block *b, struct piece *piece, struct pd_chunk *chunk) {
+static void take_piece(const struct pd_block *b, struct piece *piece,
+                       struct pd_coordinates_chunk *chunk) {
   for (int n = 0; n < b->plan->order; ++n) {
     memset(piece->fresh[n].slot, 0, (size_t)b->slots * sizeof *piece->fresh[n].slot);
     piece->fresh[n].count = 0;
@@ -181,7 +183,7 @@ static polyad_status number_fresh(struct pd_block *b, const struct piece *pieces
 }
 
 static void put_numbers(const struct pd_block *b, const struct piece *piece,
-                        struct pd_chunk *chunk) {
+                        struct pd_coordinates_chunk *chunk) {
   for (int n = 0; n < b->plan->order; ++n) {
     uint32_t *index = (uint32_t *)chunk->index[n] + piece->first;
     const struct pd_fresh *fresh = &piece->fresh[n];
@@ -231,7 +233,7 @@ static bool pieces_hold(const struct piece *pieces, int count, uint32_t *currenc
 polyad_status pd_block_take(struct pd_block *b, const char *begin, const char *end, uint64_t *lines,
                             bool *taken) {
   struct piece pieces[PD_BLOCK_THREADS];
-  struct pd_chunk *chunk;
+  struct pd_coordinates_chunk *chunk;
   *taken = false;
   if (!suits(b, begin, end)) return POLYAD_OK;
   int count = delimited_block_cut(b, begin, end, pieces);

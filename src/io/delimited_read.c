@@ -77,7 +77,7 @@ static polyad_status delimited_read_take_row(struct reader *r) {
   bool taken = true;
   if (pd_filter_asks(&r->filter)) PD_TRY(pd_filter_row(&r->filter, rows, &taken));
   if (!taken) return POLYAD_OK;
-  struct pd_chunk *chunk = r->coordinates.last;
+  struct pd_coordinates_chunk *chunk = r->coordinates.last;
   if (chunk == NULL || chunk->count == chunk->room)
     PD_TRY(pd_coordinates_room(&r->coordinates, CHUNK_ROWS, &chunk));
   double value = 1;
@@ -181,8 +181,8 @@ static polyad_status delimited_read_sort_mode(struct reader *r, int mode) {
   uint32_t *place;
   PD_TRY(PD_NEW(r->context, r->dictionary[mode].labels.count, &place));
   polyad_status status = pd_dictionary_sort(&r->dictionary[mode], place);
-  for (struct pd_chunk *chunk = r->coordinates.first; chunk != NULL && status == POLYAD_OK;
-       chunk = chunk->next) {
+  for (struct pd_coordinates_chunk *chunk = r->coordinates.first;
+       chunk != NULL && status == POLYAD_OK; chunk = chunk->next) {
     uint32_t *index = chunk->index[mode];
     for (uint64_t p = 0; p < chunk->count; ++p)
       index[p] = place[index[p]];

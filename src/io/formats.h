@@ -16,10 +16,24 @@ polyad_status pd_tns_read(polyad_context *context, const char *path, struct pd_i
 polyad_status pd_tns_read_body(polyad_context *context, struct pd_input *input,
                                const polyad_read_options *options, uint64_t declared,
                                uint64_t lines, polyad_tensor **tensor);
+struct pd_coordinates;
+/** Who takes the nonzeros while they are read, so that memory need not hold all of them. Called
+ *  after every block, and with `last` at the end. */
+struct pd_tns_sink {
+  /** May take (and clear) what there is. `dims`: NULL where they are not given. */
+  polyad_status (*take)(void *user, struct pd_coordinates *coordinates, const uint64_t *dims,
+                        bool last);
+  void *user;
+  uint64_t memory; /* that it has for nonzeros: blocks of text are small beside it */
+};
+/** Lines of a whole file, which are handed to the sink. */
+polyad_status pd_tns_read_into(polyad_context *context, struct pd_input *input,
+                               const polyad_read_options *options, const struct pd_tns_sink *sink);
 /** How the text is divided among threads; results do not depend on it. */
 struct pd_tns_blocks {
-  size_t block_bytes; /* read at once */
-  size_t piece_bytes; /* fewest that a thread parses */
+  size_t block_bytes;             /* read at once */
+  size_t piece_bytes;             /* fewest that a thread parses */
+  const struct pd_tns_sink *sink; /* NULL: the nonzeros become a tensor */
 };
 /** The same with other blocks than the usual ones: for tests. */
 polyad_status pd_tns_read_blocks(polyad_context *context, struct pd_input *input,

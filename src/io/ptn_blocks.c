@@ -38,7 +38,8 @@ static polyad_status ptn_blocks_read_header(struct pd_ptn_blocks *blocks) {
       memcmp(header->magic, pd_ptn_binary.magic, sizeof header->magic) != 0)
     return pd_fail_at(
         context, POLYAD_UNSUPPORTED, blocks->source.path, 0, 0,
-        "only .ptn files can be streamed; expected one, as \"polyad convert\" makes it");
+        "only .ptn files and text of indices (.tns) can be streamed; expected one of them, as "
+        "\"polyad convert\" makes it");
   return pd_ptn_header_check(context, blocks->source.path, header, (size_t)got,
                              blocks->source.size);
 }
@@ -68,11 +69,9 @@ static polyad_status ptn_blocks_make_room(struct pd_ptn_blocks *blocks) {
   return POLYAD_OK;
 }
 
-polyad_status pd_ptn_blocks_open(polyad_context *context, const char *path,
-                                 struct pd_ptn_blocks *blocks) {
-  *blocks = (struct pd_ptn_blocks){.context = context, .source = {.file = -1}};
+/* Of a source that is open. */
+static polyad_status open_blocks(struct pd_ptn_blocks *blocks) {
   polyad_status status = POLYAD_OK;
-  PD_TRY_CLEANUP(pd_ptn_source_open(context, path, &blocks->source));
   PD_TRY_CLEANUP(ptn_blocks_read_header(blocks));
   (void)identify(blocks, blocks->identity);
   PD_TRY_CLEANUP(ptn_blocks_make_room(blocks));
@@ -80,6 +79,24 @@ polyad_status pd_ptn_blocks_open(polyad_context *context, const char *path,
 cleanup:
   pd_ptn_blocks_close(blocks);
   return status;
+}
+
+polyad_status pd_ptn_blocks_open(polyad_context *context, const char *path,
+                                 struct pd_ptn_blocks *blocks) {
+  *blocks = (struct pd_ptn_blocks){.context = context, .source = {.file = -1}};
+  PD_TRY(pd_ptn_source_open(context, path, &blocks->source));
+  return open_blocks(blocks);
+}
+
+polyad_status pd_ptn_blocks_take(polyad_context *context, const char *path, struct pd_spill *spill,
+                                 struct pd_ptn_blocks *blocks) {
+  struct stat about;
+  *blocks = (struct pd_ptn_blocks){.context = context,
+                                   .copied = true,
+                                   .source = {.path = path, .file = spill->file, .seekable = true}};
+  spill->file = -1;
+  if (fstat(blocks->source.file, &about) == 0) blocks->source.size = (uint64_t)about.st_size;
+  return open_blocks(blocks);
 }
 
 void pd_ptn_blocks_shrink(struct pd_ptn_blocks *blocks) {

@@ -5,6 +5,7 @@
 
 #include "io/ptn_layout.h"
 #include "io/ptn_source.h"
+#include "io/spill.h"
 #include "tensor/chunk.h"
 #include <polyad/io.h>
 
@@ -18,6 +19,7 @@ struct pd_ptn_blocks {
   struct pd_ptn_source source;
   struct pd_ptn_header header;
   uint64_t *checksums;
+  bool copied;          /* a file without a name, made from another */
   uint64_t identity[5]; /* of the file when it was opened: device, number, size, time of change */
   uint64_t last[POLYAD_MAX_ORDER];   /* indices of the nonzero before the block that comes next */
   uint64_t next;                     /* that block */
@@ -29,6 +31,10 @@ struct pd_ptn_blocks {
  *  long. What is not a regular .ptn file is an error that says what to do.
  *  @return POLYAD_IO, POLYAD_PARSE, POLYAD_UNSUPPORTED, POLYAD_MEMORY_LIMIT */
 polyad_status pd_ptn_blocks_open(polyad_context *context, const char *path,
+                                 struct pd_ptn_blocks *blocks);
+/** The same of a .ptn file that was written into a spill file, which it takes over; `path` is for
+ *  messages. */
+polyad_status pd_ptn_blocks_take(polyad_context *context, const char *path, struct pd_spill *spill,
                                  struct pd_ptn_blocks *blocks);
 /** Bytes that an open file takes. */
 uint64_t pd_ptn_blocks_bytes(const struct pd_ptn_header *header);

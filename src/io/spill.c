@@ -55,6 +55,12 @@ polyad_status pd_spill_reserve(polyad_context *context, const struct pd_spill *s
                     pd_bytes_text(need, bytes), (unsigned long long)bytes, have);
 }
 
+polyad_status pd_spill_resize(polyad_context *context, const struct pd_spill *spill,
+                              uint64_t bytes) {
+  if (ftruncate(spill->file, (off_t)bytes) == 0) return POLYAD_OK;
+  return spill_fail(context, spill, "cannot set the length of a spill file", errno);
+}
+
 int pd_spill_fetch(const struct pd_spill *spill, uint64_t offset, uint64_t bytes, void *buffer) {
   ssize_t got = pd_sys_read_at(spill->file, buffer, (size_t)bytes, offset);
   if (got < 0) return errno;

@@ -23,6 +23,9 @@ polyad_status pd_spill_create(polyad_context *context, const char *directory,
  *  @return POLYAD_IO, with the room that is free, when there is not as much */
 polyad_status pd_spill_reserve(polyad_context *context, const struct pd_spill *spill,
                                uint64_t bytes);
+/** Makes the file `bytes` long: what is behind is cut off. */
+polyad_status pd_spill_resize(polyad_context *context, const struct pd_spill *spill,
+                              uint64_t bytes);
 /** Reads and writes at an offset. Thread-safe but for the message of a failure. */
 polyad_status pd_spill_read(polyad_context *context, const struct pd_spill *spill, uint64_t offset,
                             uint64_t bytes, void *buffer);

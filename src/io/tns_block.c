@@ -94,8 +94,9 @@ static inline const char *short_line(const struct pd_tns_form *form, int order, 
 }
 #endif
 
-static inline void tns_block_put(const struct pd_tns_form *form, int order, struct pd_chunk *chunk,
-                                 struct piece *piece, const uint64_t *index, double value) {
+static inline void tns_block_put(const struct pd_tns_form *form, int order,
+                                 struct pd_coordinates_chunk *chunk, struct piece *piece,
+                                 const uint64_t *index, double value) {
   uint64_t at = piece->first + piece->count++;
   for (int n = 0; n < order; ++n) {
     if (index[n] > piece->largest[n]) piece->largest[n] = index[n];
@@ -115,7 +116,7 @@ struct job {
   const struct pd_tns_form *form;
   const char *text_end;
   bool truncated;
-  struct pd_chunk *chunk;
+  struct pd_coordinates_chunk *chunk;
   struct piece *piece;
 };
 
@@ -189,7 +190,7 @@ static void parse_vectors(struct job *job, pd_tns_vector_parser *parser) {
 
 /* The orders of most tensors have loops of a known length. */
 static void parse_piece(struct job *job) {
-  const struct pd_chunk *chunk = job->chunk;
+  const struct pd_coordinates_chunk *chunk = job->chunk;
   struct piece *piece = job->piece;
   pd_tns_vector_parser *parser =
       chunk->index_bytes == 4 ? pd_tns_vector_parser_of(job->form) : NULL;
@@ -227,7 +228,7 @@ static int tns_block_cut(const char *text, const char *end, int wanted, struct p
 
 /* Closes the gaps that comments and blank lines left between the pieces' nonzeros. Returns how
  * many there are. */
-static uint64_t compact(const struct pd_tns_form *form, struct pd_chunk *chunk,
+static uint64_t compact(const struct pd_tns_form *form, struct pd_coordinates_chunk *chunk,
                         const struct piece *pieces, int count) {
   uint64_t at = chunk->count;
   size_t value_bytes = form->single ? 4 : 8, bytes = (size_t)chunk->index_bytes;
@@ -249,7 +250,8 @@ static uint64_t compact(const struct pd_tns_form *form, struct pd_chunk *chunk,
 /* Parses the pieces into the room behind the chunk's nonzeros. */
 static polyad_status tns_block_parse(const struct pd_tns_form *form, const char *end,
                                      bool truncated, struct pd_coordinates *coordinates,
-                                     struct piece *pieces, int count, struct pd_chunk **chunk) {
+                                     struct piece *pieces, int count,
+                                     struct pd_coordinates_chunk **chunk) {
   uint64_t room = 0;
   for (int k = 0; k < count; ++k)
     room += pieces[k].lines;
@@ -296,7 +298,7 @@ static void summarise(const struct pd_tns_form *form, struct pd_coordinates *coo
 polyad_status pd_tns_parse_block(const struct pd_tns_form *form, const struct pd_tns_text *text,
                                  struct pd_coordinates *coordinates, struct pd_tns_result *result) {
   struct piece *pieces = NULL;
-  struct pd_chunk *chunk = NULL;
+  struct pd_coordinates_chunk *chunk = NULL;
   polyad_context *context = coordinates->context;
   *result = (struct pd_tns_result){0};
   int wanted = pd_threads_for(context, (uint64_t)(text->end - text->begin), text->piece_bytes);

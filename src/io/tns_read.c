@@ -21,6 +21,7 @@ struct reader {
   struct pd_coordinates coordinates;
   struct pd_tns_blocks blocks;
   uint64_t declared;                   /* nonzeros that a header promised; UINT64_MAX: no header */
+  uint64_t taken;                      /* nonzeros that a sink has taken */
   uint64_t lines;                      /* before the current text */
   uint64_t underflows, underflow_line; /* values that round to zero; the line of the first */
   uint64_t stated[POLYAD_MAX_ORDER];   /* dims that a comment states */
@@ -30,6 +31,18 @@ struct reader {
   char *buffer;
   size_t carried; /* bytes of a line's beginning from the block before */
 };
+
+static uint64_t found_so_far(const struct reader *r) { return r->taken + r->coordinates.count; }
+
+/* Offers the sink what there is. */
+static polyad_status tns_read_hand_over(struct reader *r, bool last) {
+  const struct pd_tns_sink *sink = r->blocks.sink;
+  uint64_t found = found_so_far(r);
+  if (sink == NULL) return POLYAD_OK;
+  PD_TRY(sink->take(sink->user, &r->coordinates, r->form.dims, last));
+  r->taken = found - r->coordinates.count;
+  return POLYAD_OK;
+}
 
 static polyad_status fail_line(struct reader *r, uint64_t line, const struct pd_tns_error *error) {
   return pd_fail_at(r->context, error->status, pd_input_path(r->input), line, error->column, "%s",
@@ -121,18 +134,18 @@ static polyad_status tns_read_parse(struct reader *r, const char *text, const ch
     return POLYAD_OK;
   }
   struct pd_tns_result result;
-  uint64_t left = r->declared - r->coordinates.count;
+  uint64_t left = r->declared - found_so_far(r);
   struct pd_tns_text block = {
       .begin = text, .end = end, .truncated = truncated, .piece_bytes = r->blocks.piece_bytes};
   PD_TRY(pd_tns_parse_block(&r->form, &block, &r->coordinates, &result));
-  if (r->coordinates.count > r->declared || result.error_line > 0)
+  if (found_so_far(r) > r->declared || result.error_line > 0)
     PD_TRY(fail_surplus(r, text, end, left, result.error_line));
   if (result.error_line > 0) return fail_line(r, r->lines + result.error_line, &result.error);
   if (r->underflows == 0 && result.underflows > 0)
     r->underflow_line = r->lines + result.underflow_line;
   r->lines += result.lines;
   r->underflows += result.underflows;
-  return POLYAD_OK;
+  return tns_read_hand_over(r, false);
 }
 
 /* A line that is longer than a line may be: an error in its beginning is the one to name. */
@@ -213,19 +226,20 @@ static polyad_status tns_read_finish(struct reader *r, polyad_tensor **tensor) {
   bool header = r->declared != UINT64_MAX;
   if (r->options->shares > 1 && r->coordinates.count == 0)
     return pd_share_of_nothing(r->context, r->options, tensor);
-  if (header && r->coordinates.count < r->declared)
+  if (header && found_so_far(r) < r->declared)
     return pd_fail_at(r->context, POLYAD_PARSE, path, 0, 0,
                       "%llu nonzeros; expected the %llu that the header declares; the file may be "
                       "truncated",
-                      (unsigned long long)r->coordinates.count, (unsigned long long)r->declared);
+                      (unsigned long long)found_so_far(r), (unsigned long long)r->declared);
   if (!header && r->lines == 0)
     return pd_fail_at(r->context, POLYAD_PARSE, path, 0, 0,
                       "file is empty; expected lines of N indices and a value");
-  if (!header && r->coordinates.count == 0)
+  if (!header && found_so_far(r) == 0)
     return pd_fail_at(r->context, POLYAD_PARSE, path, 0, 0,
                       "%llu line%s and no nonzero; expected lines of N indices and a value",
                       (unsigned long long)r->lines, r->lines == 1 ? "" : "s");
   warn_of_underflow(r);
+  if (r->blocks.sink != NULL) return tns_read_hand_over(r, true);
   return pd_coordinates_finish(&r->coordinates, r->form.dims, r->options->duplicates,
                                r->options->zeros, tensor);
 }
@@ -252,7 +266,8 @@ polyad_status pd_tns_read_blocks(polyad_context *context, struct pd_input *input
   r->coordinates = (struct pd_coordinates){
       .context = context, .order = options->order, .type = options->type, .index_bytes = 4};
   /* One chunk takes what is expected, and a little more. */
-  r->coordinates.expected = (uint64_t)(1.03 * (double)pd_input_expected_lines(input));
+  if (blocks->sink == NULL)
+    r->coordinates.expected = (uint64_t)(1.03 * (double)pd_input_expected_lines(input));
   PD_TRY_CLEANUP(
       PD_NEW(context, PD_TNS_LONGEST_LINE + blocks->block_bytes + PD_TNS_PADDING + 1, &r->buffer));
   PD_TRY_CLEANUP(take_all(r));
@@ -266,14 +281,27 @@ cleanup:
   return status;
 }
 
-polyad_status pd_tns_read_body(polyad_context *context, struct pd_input *input,
-                               const polyad_read_options *options, uint64_t declared,
-                               uint64_t lines, polyad_tensor **tensor) {
+static struct pd_tns_blocks usual_blocks(polyad_context *context, const struct pd_input *input) {
   size_t size = (size_t)polyad_threads(context) * BLOCK_OF_THREAD;
   if (size > BLOCK_MOST) size = BLOCK_MOST;
   if (pd_input_plain_size(input) == 0) size = BLOCK_COMPRESSED;
-  const struct pd_tns_blocks blocks = {.block_bytes = size, .piece_bytes = PIECE};
+  return (struct pd_tns_blocks){.block_bytes = size, .piece_bytes = PIECE};
+}
+
+polyad_status pd_tns_read_body(polyad_context *context, struct pd_input *input,
+                               const polyad_read_options *options, uint64_t declared,
+                               uint64_t lines, polyad_tensor **tensor) {
+  const struct pd_tns_blocks blocks = usual_blocks(context, input);
   return pd_tns_read_blocks(context, input, options, &blocks, declared, lines, tensor);
+}
+
+polyad_status pd_tns_read_into(polyad_context *context, struct pd_input *input,
+                               const polyad_read_options *options, const struct pd_tns_sink *sink) {
+  struct pd_tns_blocks blocks = usual_blocks(context, input);
+  blocks.sink = sink;
+  if (blocks.block_bytes > sink->memory / 16) blocks.block_bytes = (size_t)(sink->memory / 16);
+  if (blocks.block_bytes < PIECE) blocks.block_bytes = PIECE;
+  return pd_tns_read_blocks(context, input, options, &blocks, UINT64_MAX, 0, NULL);
 }
 
 polyad_status pd_tns_read(polyad_context *context, const char *path, struct pd_input *input,

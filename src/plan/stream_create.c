@@ -1,11 +1,12 @@
 /* Making a plan whose tensor stays on disk. */
 #include "formats/format_text.h"
+#include "io/formats.h"
+#include "io/packed_file.h"
 #include "linalg/linalg.h"
 #include "plan/plan_create.h"
 #include "plan/stream.h"
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 void polyad_stream_options_init(polyad_stream_options *options) {
   *options = (polyad_stream_options){0};
@@ -44,10 +45,14 @@ static polyad_status stream_create_open_stream(polyad_context *context, const ch
                                                const struct pd_request *request,
                                                struct pd_stream *stream) {
   const char *directory = options->spill_directory;
+  polyad_read_options read;
+  polyad_read_options_init(&read);
+  if (options->read != NULL) read = *options->read;
+  read.type = request->precision;
   PD_TRY(copy_text(context, path, &stream->path));
   PD_TRY(
       copy_text(context, directory != NULL ? directory : pd_spill_directory(), &stream->directory));
-  PD_TRY(pd_ptn_blocks_open(context, stream->path, &stream->file));
+  PD_TRY(pd_packed_file_open(context, stream->path, &read, stream->directory, &stream->file));
   stream->order = (int)stream->file.header.order;
   stream->nnz = stream->file.header.nnz;
   stream->type = request->precision;
@@ -121,50 +126,6 @@ cleanup:
   return status;
 }
 
-static uint64_t in_memory(const struct pd_ptn_header *header, const struct pd_request *request) {
-  const uint64_t sorting = 24; /* of each nonzero: keys, order and their copies */
-  uint64_t item = pd_type_bytes(request->precision), read = header->file_bytes, record = item;
-  uint64_t factors = 0, row = pd_mul_saturated(2 * request->rank, item);
-  for (uint32_t n = 0; n < header->order; ++n) {
-    record += header->index_bytes[n];
-    factors = pd_add_saturated(factors, pd_mul_saturated(header->dims[n], row));
-  }
-  if (item != header->value_bytes)
-    read = pd_add_saturated(read, pd_mul_saturated(header->nnz, item));
-  uint64_t build = pd_mul_saturated(header->nnz, record + sorting);
-  uint64_t compute = pd_add_saturated(pd_mul_saturated(header->nnz, record), factors);
-  if (build > read) read = build;
-  return compute > read ? compute : read;
-}
-
-polyad_status polyad_plan_memory_from_file(polyad_context *context, const char *path,
-                                           const polyad_plan_options *options, uint64_t *bytes) {
-  PD_ENTER(context);
-  if (path == NULL || bytes == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "path or bytes is NULL");
-  *bytes = 0;
-  struct pd_format_text text;
-  struct pd_request request;
-  struct pd_ptn_source source;
-  struct pd_ptn_header header;
-  struct stat about;
-  PD_TRY(pd_plan_make_request(context, options, &text, &request));
-  /* What is read of a pipe would be missing when the tensor is read. */
-  bool is_file = stat(path, &about) == 0 && S_ISREG(about.st_mode);
-  if (!request.device->functions->host_memory || !is_file) return POLYAD_OK;
-  polyad_status status = pd_ptn_source_open(context, path, &source);
-  if (status == POLYAD_OK && source.seekable) {
-    int64_t got = pd_ptn_source_read(&source, 0, sizeof header, &header);
-    status =
-        got < 0 ? POLYAD_IO : pd_ptn_header_check(context, path, &header, (size_t)got, source.size);
-    if (status == POLYAD_OK) *bytes = in_memory(&header, &request);
-  }
-  pd_ptn_source_close(&source);
-  if (status == POLYAD_OUT_OF_MEMORY) return status;
-  pd_begin(context); /* whoever reads the file says what is wrong with it */
-  return POLYAD_OK;
-}
-
 polyad_status polyad_plan_create_from_file(polyad_context *context, const char *path,
                                            const polyad_plan_options *options,
                                            const polyad_stream_options *stream,
@@ -198,9 +159,45 @@ void polyad_plan_stream_info(const polyad_plan *plan, polyad_stream_info *info) 
   info->chunks = stream->chunks;
   info->chunk_nonzeros = stream->chunk_nnz;
   info->spilled_bytes = stream->lists_bytes;
+  info->packed_bytes = stream->file.copied ? stream->file.header.file_bytes : 0;
   info->memory_bytes = stream->memory_bytes;
   info->tensor_hash = plan->tensor_hash;
   for (int n = 0; n < stream->order; ++n)
     for (uint64_t k = 0; k < stream->chunks; ++k)
       info->pass_bytes[n] += stream->chunk[n][k].bytes;
+}
+
+/* What the packed copy of text does not have: labels. */
+static polyad_status bare_outline(polyad_context *context, const polyad_plan *plan,
+                                  polyad_tensor **outline) {
+  polyad_tensor_input input;
+  polyad_tensor_input_init(&input);
+  input.order = plan->order;
+  input.dims = plan->dims;
+  return polyad_tensor_create(context, &input, outline);
+}
+
+polyad_status polyad_plan_stream_outline(polyad_context *context, const polyad_plan *plan,
+                                         const char *labels, polyad_tensor **outline) {
+  PD_ENTER(context);
+  if (plan == NULL || outline == NULL)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan or outline is NULL");
+  *outline = NULL;
+  if (plan->format != &pd_stream_format)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
+                   "the plan's tensor is in memory; expected one "
+                   "that streams");
+  const struct pd_stream *stream = plan->storage;
+  polyad_tensor *made = NULL;
+  polyad_read_options read;
+  polyad_read_options_init(&read);
+  read.labels = labels;
+  PD_TRY(stream->file.copied ? bare_outline(context, plan, &made)
+                             : polyad_tensor_read_outline(context, stream->path, &made));
+  polyad_status status = pd_labels_attach(context, stream->path, &read, made);
+  if (status == POLYAD_OK)
+    *outline = made;
+  else
+    polyad_tensor_destroy(made);
+  return status;
 }

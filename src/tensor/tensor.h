@@ -80,11 +80,14 @@ static inline void pd_next_cell(int order, const uint64_t *dims, uint64_t *coord
   ++coordinate[n];
 }
 
+#define PD_REPEATS_STAY ((polyad_duplicates)-1)
+
 /** Makes a tensor from arrays that it takes over: sorts, merges repeats, drops or keeps zeros.
  *  `index[n]` are of pd_index_bytes(dims[n]) bytes, all below dims[n], values finite; all
  *  arrays come from pd_alloc. On success and on failure the arrays in `index` and `values`
  *  belong to the callee and are set to NULL.
- *  For POLYAD_DUPLICATES_ERROR the failure names the coordinate (1-based). */
+ *  For POLYAD_DUPLICATES_ERROR the failure names the coordinate (1-based). PD_REPEATS_STAY: sorted
+ *  only, all nonzeros stay, equal coordinates in their order. */
 polyad_status pd_tensor_create_take(polyad_context *context, int order, const uint64_t *dims,
                                     uint64_t nnz, polyad_type type, void **index, void **values,
                                     polyad_duplicates duplicates, polyad_zeros zeros,

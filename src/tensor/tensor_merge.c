@@ -14,14 +14,21 @@ struct merge_part {
   uint64_t bad_run, bad_length; /* first run that could not be merged; length 0: none */
 };
 
-const char *pd_tensor_coordinate_text(char out[PD_COORDINATE_BYTES], const polyad_tensor *tensor,
-                                      uint64_t p) {
+const char *pd_coordinate_text(char out[PD_COORDINATE_BYTES], int order,
+                               const uint64_t *coordinate) {
   int length = 0;
-  for (int n = 0; n < tensor->order; ++n)
+  for (int n = 0; n < order; ++n)
     length += snprintf(out + length, (size_t)(PD_COORDINATE_BYTES - length), "%s%" PRIu64,
-                       n == 0 ? "(" : ", ", pd_tensor_index(tensor, n, p) + 1);
+                       n == 0 ? "(" : ", ", coordinate[n] + 1);
   snprintf(out + length, (size_t)(PD_COORDINATE_BYTES - length), ")");
   return out;
+}
+
+const char *pd_tensor_coordinate_text(char out[PD_COORDINATE_BYTES], const polyad_tensor *tensor,
+                                      uint64_t p) {
+  uint64_t coordinate[POLYAD_MAX_ORDER];
+  pd_tensor_coordinate(tensor, p, coordinate);
+  return pd_coordinate_text(out, tensor->order, coordinate);
 }
 
 static bool same_coordinate(const polyad_tensor *tensor, uint64_t p, uint64_t q) {
@@ -37,24 +44,37 @@ static uint64_t tensor_merge_run_start(const polyad_tensor *tensor, uint64_t p) 
   return p;
 }
 
-static double merged_value(const polyad_tensor *tensor, uint64_t begin, uint64_t end,
-                           polyad_duplicates duplicates) {
-  double merged = pd_tensor_value(tensor, begin), count = (double)(end - begin);
-  if (duplicates == POLYAD_DUPLICATES_FIRST) return merged;
-  if (duplicates == POLYAD_DUPLICATES_LAST) return pd_tensor_value(tensor, end - 1);
-  if (duplicates == POLYAD_DUPLICATES_COUNT)
-    return tensor->type == POLYAD_F32 ? (double)(float)count : count;
-  for (uint64_t p = begin + 1; p < end; ++p) {
-    double value = pd_tensor_value(tensor, p);
-    if (duplicates == POLYAD_DUPLICATES_MAX)
-      merged = value > merged ? value : merged;
-    else if (duplicates == POLYAD_DUPLICATES_MIN)
-      merged = value < merged ? value : merged;
-    else
-      merged += value;
-  }
-  if (duplicates == POLYAD_DUPLICATES_MEAN) merged /= count;
-  return tensor->type == POLYAD_F32 ? (double)(float)merged : merged;
+double pd_merging_end(const struct pd_merging *merging, polyad_duplicates duplicates,
+                      polyad_type type) {
+  double value = merging->value, count = (double)merging->count;
+  if (duplicates == POLYAD_DUPLICATES_COUNT) value = count;
+  if (duplicates == POLYAD_DUPLICATES_MEAN && merging->count > 1) value /= count;
+  return type == POLYAD_F32 ? (double)(float)value : value;
+}
+
+polyad_status pd_merging_check(polyad_context *context, const struct pd_merging *merging,
+                               double value, polyad_duplicates duplicates, polyad_type type,
+                               int order, const uint64_t *coordinate) {
+  char text[PD_COORDINATE_BYTES];
+  if (merging->count > 1 && duplicates == POLYAD_DUPLICATES_ERROR)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
+                   "coordinate %s (counted from 1) occurs %" PRIu64
+                   " times; expected once, or another policy for repeats",
+                   pd_coordinate_text(text, order, coordinate), merging->count);
+  if (isfinite(value)) return POLYAD_OK;
+  return pd_fail(context, POLYAD_NUMERICAL,
+                 "the sum of the %" PRIu64 " values at coordinate %s (counted from 1) is too "
+                 "large for %s; expected a finite sum",
+                 merging->count, pd_coordinate_text(text, order, coordinate),
+                 type == POLYAD_F32 ? "float32" : "float64");
+}
+
+static struct pd_merging merged_run(const polyad_tensor *tensor, uint64_t begin, uint64_t end,
+                                    polyad_duplicates duplicates) {
+  struct pd_merging merging = {0};
+  for (uint64_t p = begin; p < end; ++p)
+    pd_merging_add(&merging, duplicates, pd_tensor_value(tensor, p));
+  return merging;
 }
 
 static void store_value(polyad_tensor *tensor, uint64_t p, double value) {
@@ -77,7 +97,8 @@ static void merge_part(polyad_tensor *tensor, polyad_duplicates duplicates,
     while (next < part->end && same_coordinate(tensor, p, next))
       ++next;
     part->merged += next - p - 1;
-    double value = merged_value(tensor, p, next, duplicates);
+    const struct pd_merging merging = merged_run(tensor, p, next, duplicates);
+    double value = pd_merging_end(&merging, duplicates, tensor->type);
     bool refused = next - p > 1 && duplicates == POLYAD_DUPLICATES_ERROR;
     if ((refused || !isfinite(value)) && part->bad_length == 0) {
       part->bad_run = p;
@@ -99,17 +120,12 @@ static polyad_status check_parts(polyad_context *context, const polyad_tensor *t
                                  int count) {
   for (int t = 0; t < count; ++t) {
     if (parts[t].bad_length == 0) continue;
-    char text[PD_COORDINATE_BYTES];
-    pd_tensor_coordinate_text(text, tensor, parts[t].bad_run);
-    if (duplicates == POLYAD_DUPLICATES_ERROR)
-      return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                     "coordinate %s (counted from 1) occurs %" PRIu64
-                     " times; expected once, or another policy for repeats",
-                     text, parts[t].bad_length);
-    return pd_fail(context, POLYAD_NUMERICAL,
-                   "the sum of the %" PRIu64 " values at coordinate %s (counted from 1) is too "
-                   "large for %s; expected a finite sum",
-                   parts[t].bad_length, text, tensor->type == POLYAD_F32 ? "float32" : "float64");
+    uint64_t coordinate[POLYAD_MAX_ORDER], begin = parts[t].bad_run;
+    pd_tensor_coordinate(tensor, begin, coordinate);
+    const struct pd_merging merging =
+        merged_run(tensor, begin, begin + parts[t].bad_length, duplicates);
+    PD_TRY(pd_merging_check(context, &merging, pd_merging_end(&merging, duplicates, tensor->type),
+                            duplicates, tensor->type, tensor->order, coordinate));
   }
   return POLYAD_OK;
 }

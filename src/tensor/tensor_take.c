@@ -36,7 +36,8 @@ polyad_status pd_tensor_create_take(polyad_context *context, int order, const ui
   }
   bool strict;
   PD_TRY_CLEANUP(pd_tensor_sort(context, made, &strict));
-  PD_TRY_CLEANUP(pd_tensor_merge(context, made, duplicates, strict));
+  if (duplicates != PD_REPEATS_STAY)
+    PD_TRY_CLEANUP(pd_tensor_merge(context, made, duplicates, strict));
   *tensor = made;
   return POLYAD_OK;
 

@@ -55,7 +55,7 @@ def test_more_memory_is_not_refused_where_less_is_enough(polyad):
     for megabytes in (8, 12, 14, 16, 18, 20, 24, 28, 40):
         run = polyad.ok("cpd", name, "-r", "4", "--max-iters", "1", "--device", "cpu", "--memory-limit",
                         f"{megabytes}M", "--spill-dir", ".", "--json", "x.json")
-        told.append("leaves no room to build a format" in run.err)
+        told.append("leaves no room for the tensor and a format" in run.err)
         streams.append("it streams from disk" in run.err)
     assert any(told) and streams[0] and not streams[-1]
     assert streams == sorted(streams, reverse=True)
@@ -96,7 +96,8 @@ def test_what_cannot_stream_is_refused(polyad):
     polyad.fails(2, "cpd", name, *always, "--init", "hosvd", says="--init hosvd")
     polyad.fails(2, "cpd", name, *always, "--algorithm", "apr-pdnr", says="apr-pdnr")
     polyad.fails(2, "cpd", name, *always, "--report", "r.html", says="--report")
-    polyad.fails(1, "cpd", "good.tns", *always, says="polyad convert")
+    polyad.write("x.csv", "who,what,value\nann,tea,2\nbob,rum,3\n")
+    polyad.fails(1, "cpd", "x.csv", *always, says="polyad convert")
     polyad.fails(1, "cpd", name, *always, "--spill-dir", "missing", says="missing")
 
 
@@ -112,3 +113,77 @@ def test_a_full_disk_is_told_before_the_work(polyad):
     assert result.status == 1 and "room" in result.err
     check_error(result.err)
     assert sorted(p.name for p in polyad.folder.iterdir()) == ["good.tns", "x.ptn"]
+
+
+@pytest.fixture
+def text(polyad):
+    """Lines in no order, half of them twice, in which a value is halved."""
+    polyad.ok("generate", "x.tns", "--dims", "60,50,40", "--nnz", "20000", "--seed", "1")
+    lines = [line.split() for line in polyad.path("x.tns").read_text().splitlines() if line[0] != "#"]
+    halves = [[*line[:3], repr(float(line[3]) / 2)] for line in lines[::2]]
+    shuffled = sorted(halves + halves + lines[1::2], key=lambda line: (7 * int(line[2]) + 13 * int(line[0])) % 101)
+    polyad.write("x.tns", "# dims: 61 50 40\n" + "".join(" ".join(line) + "\n" for line in shuffled))
+    polyad.ok("convert", "x.tns", "x.ptn")
+    return polyad
+
+
+@pytest.mark.parametrize("name", ["x.tns", "x.tns.gz", "x.tns.zst", "-"])
+def test_text_streams_as_the_binary_file_does(text, name):
+    """Bit for bit: what streams is the same tensor, whatever file it came from."""
+    arguments = ("-r", "4", "--max-iters", "4", "--device", "cpu", "--stream", "always", "--spill-dir", ".")
+    if name not in ("x.tns", "-"):
+        text.ok("convert", "x.tns", name)
+    expected = text.json("cpd", "x.ptn", *arguments, "--output", "a.ktensor")
+    before = sorted(p.name for p in text.folder.iterdir())
+    given = {"stdin": text.path("x.tns").read_bytes()} if name == "-" else {}
+    found = text.json("cpd", name, *arguments, "--output", "b.ktensor", **given)
+    assert found["streamed"] and found["stream"]["packed_bytes"] > 12 * found["nnz"]
+    assert expected["stream"]["packed_bytes"] == 0
+    assert found["dims"] == expected["dims"] == [61, 50, 40]
+    assert found["manifest"]["tensor_hash"] == expected["manifest"]["tensor_hash"]
+    assert text.path("a.ktensor").read_bytes() == text.path("b.ktensor").read_bytes()
+    assert sorted(p.name for p in text.folder.iterdir()) == sorted({*before, "b.ktensor"})
+
+
+def test_policies_for_repeats_hold_where_text_streams(text):
+    arguments = ("cpd", "x.tns", "-r", "2", "--max-iters", "2", "--device", "cpu")
+    for policy in ("max", "first", "mean", "count"):
+        hashes = [text.json(*arguments, "--duplicates", policy, "--stream", when)["manifest"]["tensor_hash"]
+                  for when in ("always", "never")]
+        assert hashes[0] == hashes[1], policy
+    text.fails(2, *arguments, "--duplicates", "error", "--stream", "always", says="occurs 2 times")
+    text.fails(1, *arguments, "--zeros", "keep", "--stream", "always", says="zeros")
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers keep shadow memory")
+@pytest.mark.parametrize("name", ["x.tns", "x.tns.gz"])
+def test_text_that_does_not_fit_streams_by_itself(polyad, name):
+    polyad.ok("generate", name, "--dims", "600,500,400", "--nnz", "400000", "--seed", "1")
+    arguments = ("cpd", name, "-r", "4", "--max-iters", "2", "--device", "cpu", "--memory-limit", "12M")
+    found = polyad.json(*arguments, "--spill-dir", ".")
+    assert found["streamed"] and found["stream"]["memory_bytes"] <= 12 << 20
+    told = polyad.ok(*arguments, "--spill-dir", ".").err
+    assert "it streams from disk" in told
+    assert ("of room on disk" in told) == (name == "x.tns")
+    assert not polyad.json(*arguments[:-2])["streamed"]
+    polyad.fails(1, *arguments, "--stream", "never", says="memory limit")
+
+
+def test_a_bad_line_of_text_that_streams_is_named(polyad):
+    polyad.write("bad.tns", "1 1 1 2\n2 1 three 4\n")
+    polyad.fails(1, "cpd", "bad.tns", "-r", "1", "--stream", "always", "--device", "cpu",
+                 says="bad.tns:2:5")
+
+
+def test_labels_beside_text_that_streams_are_found(polyad):
+    polyad.write("x.tns", "1 1 2\n2 1 3\n1 2 1\n")
+    polyad.path("x.labels").mkdir()
+    polyad.write("x.labels/mode-1-who.map", "ann\nbob\n")
+    polyad.path("other").mkdir()
+    polyad.write("other/mode-1-who.map", "eve\nzoe\n")
+    arguments = ("cpd", "x.tns", "-r", "1", "--device", "cpu", "--stream", "always")
+    assert b"ann" in polyad.ok(*arguments).out
+    assert b"zoe" in polyad.ok(*arguments, "--labels", "other").out
+    polyad.write("y.tns", "1 1 2\n2 1 3\n1 2 1\n")
+    polyad.ok("convert", "y.tns", "y.ptn")
+    assert b"eve" in polyad.ok("cpd", "y.ptn", *arguments[2:], "--labels", "other").out

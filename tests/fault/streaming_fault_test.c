@@ -16,7 +16,7 @@
 
 enum { SIDE = 20, RANK = 2 };
 
-static char folder[64], path[96];
+static char folder[64], paths[2][96]; /* .ptn and text, which is packed first */
 
 static int entries(const char *directory) {
   DIR *listing = opendir(directory);
@@ -30,7 +30,7 @@ static int entries(const char *directory) {
 
 /* Makes a plan and takes MTTKRP of every mode. */
 static polyad_status compute(polyad_context *context, void *data) {
-  (void)data;
+  const char *path = data;
   static double factor[3][SIDE * RANK], out[SIDE * RANK];
   const void *const factors[3] = {factor[0], factor[1], factor[2]};
   polyad_plan_options options;
@@ -50,8 +50,7 @@ static polyad_status compute(polyad_context *context, void *data) {
   return status;
 }
 
-static void every_system_call_fails(void **state) {
-  (void)state;
+static void fail_every_system_call(char *path) {
   int files = entries(folder), descriptors = entries("/proc/self/fd");
   for (int call = FAULTY_OPEN; call <= FAULTY_CLOSE; ++call)
     for (long which = 0;; ++which) {
@@ -61,7 +60,7 @@ static void every_system_call_fails(void **state) {
       faulty_calls_start((struct fault_plan){.call = (enum faulty_call)call,
                                              .which = which,
                                              .error = call == FAULTY_WRITE ? ENOSPC : EIO});
-      polyad_status status = compute(context, NULL);
+      polyad_status status = compute(context, path);
       struct fault_report report = faulty_calls_stop();
       if (report.failed && (call == FAULTY_READ || call == FAULTY_WRITE)) {
         if (status != POLYAD_IO)
@@ -77,10 +76,17 @@ static void every_system_call_fails(void **state) {
     }
 }
 
+static void every_system_call_fails(void **state) {
+  (void)state;
+  for (int k = 0; k < 2; ++k)
+    fail_every_system_call(paths[k]);
+}
+
 static void every_allocation_fails(void **state) {
   (void)state;
-  assert_true(sweep_failures(compute, NULL, 2) > 20);
-  assert_int_equal(entries(folder), 3);
+  for (int k = 0; k < 2; ++k)
+    assert_true(sweep_failures(compute, paths[k], 2) > 20);
+  assert_int_equal(entries(folder), 4);
 }
 
 static int make_tensor(void **state) {
@@ -88,21 +94,23 @@ static int make_tensor(void **state) {
   polyad_context *context;
   polyad_generate_options options;
   snprintf(folder, sizeof folder, "streaming_fault.%ld", (long)getpid());
-  snprintf(path, sizeof path, "%s/in.ptn", folder);
+  snprintf(paths[0], sizeof paths[0], "%s/in.ptn", folder);
+  snprintf(paths[1], sizeof paths[1], "%s/in.tns", folder);
   if (mkdir(folder, 0777) != 0 || polyad_context_create(&context) != POLYAD_OK) return -1;
   polyad_generate_options_init(&options);
   options.order = 3;
   for (int n = 0; n < 3; ++n)
     options.dims[n] = SIDE;
   options.nnz = 180;
-  polyad_status status = polyad_generate_to_file(context, &options, path);
+  polyad_status status = polyad_generate_to_file(context, &options, paths[0]);
+  if (status == POLYAD_OK) status = polyad_generate_to_file(context, &options, paths[1]);
   polyad_context_destroy(context);
   return status == POLYAD_OK ? 0 : -1;
 }
 
 static int remove_tensor(void **state) {
   (void)state;
-  return unlink(path) == 0 && rmdir(folder) == 0 ? 0 : -1;
+  return unlink(paths[0]) == 0 && unlink(paths[1]) == 0 && rmdir(folder) == 0 ? 0 : -1;
 }
 
 int main(void) {

@@ -402,7 +402,7 @@ static void refusals(void **state) {
   polyad_tensor *tensor = tensor_of(context, 3, 1000, 1);
   char path[128], text[128];
   snprintf(path, sizeof path, "%s", path_of("refused.ptn"));
-  snprintf(text, sizeof text, "%s", path_of("refused.tns"));
+  snprintf(text, sizeof text, "%s", path_of("refused.csv"));
   OK(context, polyad_tensor_write(context, tensor, path, POLYAD_FILE_AUTO));
   OK(context, polyad_tensor_write(context, tensor, text, POLYAD_FILE_AUTO));
   polyad_plan_options options = options_of(POLYAD_F64);
