@@ -4,12 +4,14 @@ the same tensor's in memory, and beside the time in which the bytes of a pass ca
 
 usage: stream_cpu.py --polyad build/polyad [--like reddit --scale S | --dims I,J,K --nnz N]
                      [--memory-limit 2G] [--rank 16] [--precision f32] [--folder DIR] [--part P]
-                     [--skew A,B,C --cluster C] [--run RUN.json]
+                     [--skew A,B,C --cluster C] [--run RUN.json] [--part-file PART.ptn]
+                     [--rate-file FILE]
 
 The tensor is generated into DIR and decomposed there; or --run is the JSON object of such a run (polyad
-cpd --stream always) of the same tensor, which may have been made before. In-memory times come from a
-tensor of the same dims with P times the nonzeros, since the whole one may not fit. The rate of reading is
-that of a file of one pass's bytes, read in chunks as large as the run's, twice: from the disk (the page cache was told to forget it) and
+cpd --stream always) of the same tensor, which may have been made before (held.py lets other programs be
+stopped for its iterations alone). In-memory times come from a
+tensor of the same dims with P times the nonzeros, since the whole one may not fit (PART.ptn, where it was made before). The rate of reading is
+that of a file of one pass's bytes (or of so many of FILE), read in chunks as large as the run's, twice: from the disk (the page cache was told to forget it) and
 again (from as much of the page cache as keeps it). One JSON object a line on standard output."""
 
 import argparse
@@ -31,6 +33,8 @@ def arguments():
     parser.add_argument("--skew")
     parser.add_argument("--cluster")
     parser.add_argument("--run", type=pathlib.Path)
+    parser.add_argument("--part-file", type=pathlib.Path)
+    parser.add_argument("--rate-file", type=pathlib.Path)
     parser.add_argument("--memory-limit", default="2G")
     parser.add_argument("--rank", type=int, default=16)
     parser.add_argument("--precision", default="f32")
@@ -60,26 +64,34 @@ def decompose(args, path, *more):
     return json.loads(out)
 
 
-def read_rate(path, bytes_each):
-    """Bytes a second of reading the file from its start to its end."""
+def read_rate(path, size, bytes_each):
+    """Bytes a second of reading the file from its start on."""
     buffer = bytearray(bytes_each)
     began, total = time.perf_counter(), 0
     with open(path, "rb", buffering=0) as file:
-        while got := file.readinto(buffer):
+        while total < size and (got := file.readinto(buffer)):
             total += got
     return total / (time.perf_counter() - began)
 
 
-def rates(folder, size, bytes_each):
-    """Reading from the disk and again, of a file of `size` bytes."""
+def rates_of(path, size, bytes_each):
+    """Reading from the disk, where the page cache does as it is told, and again."""
+    with open(path, "rb") as file:
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    return read_rate(path, size, bytes_each), read_rate(path, size, bytes_each)
+
+
+def rates(folder, size, bytes_each, given):
+    """The same of a file of `size` bytes."""
+    if given:
+        return rates_of(given, size, bytes_each)
     with tempfile.NamedTemporaryFile(dir=folder) as file:
         block = os.urandom(1 << 22)
         for _ in range(0, size, len(block)):
             file.write(block)
         file.flush()
         os.fsync(file.fileno())
-        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-        return read_rate(file.name, bytes_each), read_rate(file.name, bytes_each)
+        return rates_of(file.name, size, bytes_each)
 
 
 def streamed_run(args, scratch):
@@ -99,22 +111,27 @@ def main():
     args = arguments()
     folder = pathlib.Path(args.folder)
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
-        part = pathlib.Path(scratch, "part.ptn")
-        generate(args, part, args.part)
+        part = args.part_file or pathlib.Path(scratch, "part.ptn")
+        if not args.part_file:
+            generate(args, part, args.part)
         memory = {form: decompose(args, part, "--format", form, "--stream", "never")
                   for form in ("auto", "coo")}
-        part.unlink()
+        if not args.part_file:
+            part.unlink()
         streamed = streamed_run(args, scratch)
         (pathlib.Path(scratch, "whole.ptn")).unlink(missing_ok=True)
         stream = streamed["stream"]
         pass_bytes = max(stream["pass_bytes"])
-        disk, again = rates(folder, pass_bytes, pass_bytes // stream["chunks"])
+        disk, again = rates(folder, pass_bytes, pass_bytes // stream["chunks"], args.rate_file)
     best = [min(pair) for pair in zip(*(per_nonzero(run) for run in memory.values()))]
     rows = []
     for mode, took in enumerate(per_nonzero(streamed)):
-        reading = 1e9 * stream["pass_bytes"][mode] / streamed["nnz"] / again
+        from_disk, cached = (1e9 * stream["pass_bytes"][mode] / streamed["nnz"] / rate
+                             for rate in (disk, again))
         rows.append({"mode": mode + 1, "streamed_ns": took, "in_memory_ns": best[mode],
-                     "reading_ns": reading, "ratio": took / max(reading, best[mode])})
+                     "reading_disk_ns": from_disk, "reading_again_ns": cached,
+                     "ratio": took / max(from_disk, best[mode]),
+                     "ratio_again": took / max(cached, best[mode])})
     print(json.dumps({
         "nnz": streamed["nnz"], "dims": streamed["dims"], "rank": args.rank, "threads": args.threads,
         "precision": args.precision, "memory_limit": args.memory_limit, "load": os.getloadavg()[0],
