@@ -16,7 +16,7 @@ from model_files import check_run
 SHIM = os.environ.get("POLYAD_FAULT_SHIM", "")
 pytestmark = pytest.mark.skipif(bool(os.environ.get("POLYAD_SANITIZE")),
                                 reason="MPI's own leaks would be reported")
-SIZES = (2, 3, 4, 7)
+SIZES = (2, 3, 4, 7, 8)
 OPTIONS = {"openmpi": ["--oversubscribe", "--allow-run-as-root"], "mpich": []}
 launcher = []  # of the MPI under test
 
@@ -221,6 +221,38 @@ def test_a_process_killed_at_any_instant_ends_all(noisy, instant):
     check_killed(noisy, 0.03 * instant, instant % 3)
 
 
+def run_unlike(polyad, arguments, before=(), more=()):
+    """Three processes, of which the second has words before its command or more options."""
+    line = list(launcher)
+    for rank in range(3):
+        line += ([":"] if rank > 0 else []) + ["-n", "1", *(before if rank == 1 else ()), COMMAND, *arguments,
+                                               *(more if rank == 1 else ())]
+    return subprocess.run(line, cwd=polyad.folder, env=environment(), timeout=60, text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+@pytest.mark.long
+def test_memory_that_one_process_lacks_ends_all(polyad):
+    """At 50 points of what it has in use at most one process may have no more."""
+    polyad.ok("generate", "big.ptn", "--dims", "400,300,500", "--nnz", "100000", "--seed", "1")
+    arguments = ["cpd", "big.ptn", "-r", "3", "-i", "1", "--tol", "0", "--json", "-"]
+    enough = run_unlike(polyad, arguments)
+    assert enough.returncode == 0, enough.stderr
+    peak = json.loads(enough.stdout)["team"]["members"][1]["peak_bytes"]
+    failed = 0
+    for point in range(1, 51):
+        limit = str(peak * point // 51)
+        result = run_unlike(polyad, arguments, more=["--memory-limit", limit])
+        if result.returncode == 0:  # with less room some arrays are smaller
+            assert close(json.loads(result.stdout)["fit"], json.loads(enough.stdout)["fit"]), limit
+            continue
+        failed += 1
+        errors = [line for line in result.stderr.splitlines() if line.startswith("polyad")]
+        assert result.stdout == "" and len(errors) == 1, result.stderr
+        assert "process 1" in errors[0] and "memory limit" in errors[0], errors
+    assert failed > 25
+
+
 @pytest.mark.long
 @pytest.mark.skipif(not SHIM, reason="needs the fault shim")
 def test_a_read_that_fails_in_one_process_ends_all(polyad):
@@ -231,12 +263,7 @@ def test_a_read_that_fails_in_one_process_ends_all(polyad):
     def failing_at(which):
         faulty = ["env", f"LD_PRELOAD={SHIM}", "FAULT_CALL=read", f"FAULT_AT={which}", "FAULT_HOW=5",
                   f"FAULT_NAME={name}", "FAULT_COUNT=reads"]
-        parts = [(["-n", "1", COMMAND], 0), (["-n", "1", *faulty, COMMAND], 1), (["-n", "1", COMMAND], 2)]
-        line = list(launcher)
-        for part, rank in parts:
-            line += ([":"] if rank > 0 else []) + part + arguments
-        return subprocess.run(line, cwd=polyad.folder, env=environment(), timeout=60, text=True,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return run_unlike(polyad, arguments, before=faulty)
 
     assert failing_at(1000000).returncode == 0
     reads = int(polyad.path("reads").read_text())
