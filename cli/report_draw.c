@@ -80,7 +80,8 @@ void cli_draw_bars(struct cli_html *html, const struct cli_axis *axis, const dou
     is_signed = is_signed || values[indices[k]] < 0;
   cli_html_raw(html, "<table class=\"bars\"><caption class=\"heard\">");
   cli_html_raw(html, what);
-  cli_html_raw(html, "</caption><tbody>");
+  cli_html_raw(html, "</caption><colgroup><col class=\"labels\"><col><col class=\"numbers\">"
+                     "</colgroup><tbody>");
   for (int k = 0; k < count; ++k) {
     double value = values[indices[k]];
     cli_html_raw(html, "<tr>");

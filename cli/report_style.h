@@ -31,9 +31,9 @@ static const char cli_report_style[] =
     "font-size:.75rem;font-weight:400;color:var(--soft)}\n"
     "table{border-collapse:collapse;width:100%;font-size:.85rem}\n"
     "th,td{padding:.15rem .35rem;text-align:left;vertical-align:middle}\n"
-    ".bars{table-layout:fixed}.bars th{width:36%;font-weight:400;overflow:hidden;"
-    "text-overflow:ellipsis;white-space:nowrap}\n"
-    ".bars .number{width:6.2rem}\n"
+    ".bars{table-layout:fixed}.bars th{font-weight:400;line-height:1.2;"
+    "overflow-wrap:anywhere}\n" /* labels may begin alike: they are not cut */
+    ".labels{width:47%}.numbers{width:4.9rem}\n"
     ".number{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}\n"
     ".bar span{display:block;height:.8em;border-radius:2px;min-width:1px;print-color-adjust:exact;"
     "-webkit-print-color-adjust:exact}\n"

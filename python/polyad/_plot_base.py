@@ -22,6 +22,8 @@ from ._types import PlotKind
 COLOURS = ("#2b6cb0", "#dd6b20", "#2f855a", "#b83280", "#6b46c1", "#b7791f", "#319795", "#c53030")
 MAP_COLOURS, SIGNED_COLOURS = "viridis", "RdBu_r"
 SMALL = 7  # points
+TITLE = 10  # points: of panels
+LINE_INCHES = SMALL / 72  # height of a line of small letters
 _first = 0  # the number of the first component and mode in titles
 
 
@@ -162,9 +164,8 @@ def panel(axis: Any, labels: Sequence[str] | None, columns: Sequence[npt.NDArray
         for which, column in enumerate(columns):
             axis.bar(np.arange(len(rows)) + (which - (len(columns) - 1) / 2) * width, column[rows],
                      width, color=colours[which])
-        names = [str(i) if labels is None else labels[i] for i in rows]
-        axis.set_xticks(range(len(rows)), [name[:18] for name in names] if named else [],
-                        rotation=60, ha="right", fontsize=SMALL)
+        names = [str(i) if labels is None else labels[i][:18] for i in rows]
+        name_bars(axis, names if named else [""] * len(rows))
     else:
         values = None if labels is None else infer(labels)
         numbers = values is not None and values.dtype.kind in "if"
@@ -185,6 +186,20 @@ def panel(axis: Any, labels: Sequence[str] | None, columns: Sequence[npt.NDArray
             axis.tick_params(labelbottom=False)
     axis.axhline(0, color="0.8", linewidth=0.6, zorder=0)
     axis.tick_params(labelsize=SMALL)
+
+
+def inches(axis: Any) -> float:
+    """The width of an axis."""
+    return float(axis.bbox.width / axis.figure.dpi)
+
+
+def name_bars(axis: Any, names: Sequence[str]) -> None:
+    """Names below bars: upright where they are narrow, and only some where they would overlap."""
+    room = inches(axis) / max(len(names), 1)
+    step = max(1, int(np.ceil(LINE_INCHES / room)))
+    upright = room < 2.5 * LINE_INCHES
+    axis.set_xticks(range(0, len(names), step), names[::step], rotation=90 if upright else 60,
+                    ha="center" if upright else "right", fontsize=SMALL)
 
 
 def middle(places: npt.NDArray[Any], strength: npt.NDArray[Any]) -> tuple[float, float]:
@@ -215,6 +230,8 @@ def stems(axis: Any, places: npt.NDArray[Any], column: npt.NDArray[Any], colour:
 def name_places(axis: Any, labels: Sequence[str], named: bool, which: str = "x",
                 most: int = 6) -> None:
     """A few labels along an axis of indices."""
+    if which == "x":  # labels at an angle lie beside each other
+        most = max(2, min(most, int(inches(axis) / (4 * LINE_INCHES))))
     shown = np.unique(np.linspace(0, len(labels) - 1, min(most, len(labels))).astype(int))
     names = [labels[i][:16] for i in shown] if named else []
     if which == "x":

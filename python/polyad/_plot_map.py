@@ -65,7 +65,7 @@ def map(model: KruskalTensor, latitude: Mode, longitude: Mode, *,  # noqa: A001 
                                 norm=PowerNorm(0.5, vmin=0, vmax=float(strength.max()) or 1.0))
         if (strength > strength.max() / 10).sum() < RARE:
             _ring(axis, strength, edges)
-        bar = figure.colorbar(image, ax=axis, shrink=0.8)
+        bar = figure.colorbar(image, cax=axis.inset_axes((1.03, 0, 0.05, 1)))  # as high as the map
         bar.ax.tick_params(labelsize=SMALL)
         bar.ax.yaxis.get_offset_text().set_fontsize(SMALL)
         _decorate(axis, model, modes, component, float(np.mean(edges[0])))
@@ -88,7 +88,7 @@ def _decorate(axis: Any, model: KruskalTensor, modes: Sequence[int], component: 
               middle: float) -> None:
     if model.labels[modes[0]] is not None and abs(middle) < 85:
         axis.set_aspect(1 / np.cos(np.radians(middle)))
-    axis.set_title(f"{component_name(component)}, λ = {model.weights[component]:.4g}", fontsize=9)
+    axis.set_title(f"{component_name(component)}\nλ = {model.weights[component]:.4g}", fontsize=9)
     axis.set_xlabel(mode_title(model, modes[1]), fontsize=8)
     axis.set_ylabel(mode_title(model, modes[0]), fontsize=8)
     axis.tick_params(labelsize=SMALL)

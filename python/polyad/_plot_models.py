@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ._keys import infer
 from ._model import KruskalTensor
-from ._plot_base import (COLOURS, MAP_COLOURS, SMALL, canvas, chosen, colour_of, component_name,
+from ._plot_base import (COLOURS, MAP_COLOURS, SMALL, TITLE, canvas, chosen, colour_of, component_name,
                          component_number, kinds_of, kruskal, mode_title, panel, shades, strongest)
 from ._tucker_model import TuckerTensor
 from ._types import Mode, PlotKind
@@ -59,7 +59,7 @@ def components(model: KruskalTensor, *, components: int | Sequence[int] | None =
             panel(axes[row][mode], model.labels[mode], [model.factors[mode][:, component]],
                   how[mode], rows, [colour_of(colors, row)], row == len(wanted) - 1,
                   model.factors[mode][:, wanted])
-        axes[0][mode].set_title(mode_title(model, mode))
+        axes[0][mode].set_title(mode_title(model, mode), fontsize=TITLE)
     for row, component in enumerate(wanted):
         axes[row][0].set_ylabel(f"{component_name(component)}\nλ = {model.weights[component]:.4g}",
                                 fontsize=8)
@@ -101,14 +101,15 @@ def compare(a: KruskalTensor, b: KruskalTensor, *, components: int | Sequence[in
         for row, pair in enumerate(columns):
             panel(axes[row][mode], a.labels[mode], pair, how[mode], rows, list(colors),
                   row == len(wanted) - 1, both)
-        axes[0][mode].set_title(mode_title(a, mode))
+        axes[0][mode].set_title(mode_title(a, mode), fontsize=TITLE)
     for row, r in enumerate(wanted):
         axes[row][0].set_ylabel(f"{component_number(r)} and {component_number(partner[r])}\n"
                                 f"alike: {likeness[r, partner[r]]:.2f}", fontsize=8)
     from matplotlib.patches import Patch
 
     axes[0][-1].legend(handles=[Patch(color=colour, label=name)
-                                for colour, name in zip(colors, names)], fontsize=SMALL)
+                                for colour, name in zip(colors, names)], fontsize=SMALL,
+                       framealpha=0.7, handlelength=1)
     return figure
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._model import KruskalTensor
-from ._plot_base import (COLOURS, MAP_COLOURS, SMALL, canvas, kinds_of, mode_title, name_places,
+from ._plot_base import (COLOURS, MAP_COLOURS, SMALL, TITLE, canvas, kinds_of, mode_title, name_places,
                          panel)
 from ._tensor import SparseTensor, as_tensor
 from ._tucker_model import TuckerTensor
@@ -81,7 +81,7 @@ def slices(x: SparseTensor, *, color: str = COLOURS[0], title: str | None = None
         axis.set_ylim(bottom=0.5)  # a bar of one slice has a height
         axis.yaxis.set_minor_formatter(NullFormatter())
         axis.set_xlabel("nonzeros in a slice")
-        axis.set_title(f"{mode_title(x, mode)}: {len(sizes):,} slices")
+        axis.set_title(f"{mode_title(x, mode)}\n{len(sizes):,} slices", fontsize=TITLE)
     axes[0].set_ylabel("slices")
     return figure
 
@@ -153,7 +153,7 @@ def residuals(model: KruskalTensor | TuckerTensor, x: Any, *, modes: Sequence[Mo
         panel(axis, model.labels[mode], [errors], how[mode], worst, [color], True)
         axis.axhline(1 - model.fit(tensor), color="0.4", linewidth=0.8, linestyle="--")
         axis.set_ylim(bottom=0)
-        axis.set_title(mode_title(model, mode))
+        axis.set_title(mode_title(model, mode), fontsize=TITLE)
     grid[0][0].set_ylabel("‖X − M‖ / ‖X‖ of a slice\n(dashed: of all)", fontsize=8)
     return figure
 
@@ -178,6 +178,8 @@ def convergence(*models: KruskalTensor | TuckerTensor, names: Sequence[str] | No
     ax : axes or figure, optional
         Where to draw; default: a new figure.
     """
+    from matplotlib.ticker import MaxNLocator
+
     if x not in ("iteration", "seconds"):
         raise ValueError(f"x {x!r} is unknown; expected 'iteration' or 'seconds'")
     traces = [model.info.get("trace") or [] for model in models]
@@ -199,6 +201,8 @@ def convergence(*models: KruskalTensor | TuckerTensor, names: Sequence[str] | No
                   color=COLOURS[number % len(COLOURS)],
                   label=names[number] if names is not None else f"rank {rank}")
     axis.set_yscale("log" if log else "linear")
+    if x == "iteration":
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     name = column.replace("_", "-")
     axis.set_xlabel(x)
     axis.set_ylabel(f"best {name} of all − {name}" if log else name)
