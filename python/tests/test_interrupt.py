@@ -25,6 +25,14 @@ RUNS = {
 }
 
 
+@pytest.fixture(autouse=True)
+def listening():
+    """Programs that a shell starts in the background ignore Ctrl-C: these tests need not."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("algorithm", RUNS)
 def test_interrupt_keeps_the_model(random_tensor, algorithm):
     def callback(progress):
