@@ -182,7 +182,8 @@ static bool delimited_number_plain(const char *text, size_t length, double *valu
       why, memchr(text, ',', length) != NULL
                ? "is no number; expected a decimal point, not a comma (numbers: grouped, "
                  "point or comma read other marks)"
-               : "is not a finite number; expected a number");
+               : "is not a finite number; expected a number (missing: skip leaves rows without one "
+                 "out)");
 }
 
 bool pd_written_number_read(polyad_numbers how, const char *text, size_t length,

@@ -15,6 +15,14 @@ static polyad_status read_model(polyad_context *context, const char *path,
   struct pd_input *input = NULL;
   PD_TRY(pd_input_open(context, path, &input));
   const struct pd_file_format *format = pd_file_format_recognise(input);
+  const struct pd_file_format *named = pd_file_format_by_name(path, model->wanted);
+  if (format == NULL && named != NULL && named->read_model == NULL) {
+    pd_input_close(input);
+    return pd_fail_at(context, POLYAD_UNSUPPORTED, path, 0, 0,
+                      "models of format %s are written for other programs, and not read; expected "
+                      ".ptm, .npz or Tensor Toolbox text",
+                      named->name);
+  }
   /* What no format recognises is text that begins wrongly: its reader says what it expects. */
   if (format == NULL) format = pd_file_format_numbered(POLYAD_FILE_TOOLBOX);
   polyad_status status =

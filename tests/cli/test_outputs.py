@@ -231,6 +231,12 @@ def test_a_page_as_the_output(polyad):
                      says="--output and --report")
 
 
+@pytest.mark.parametrize("name", ["m.csv", "m.json"])
+def test_models_for_other_programs_are_not_read(polyad, name):
+    polyad.ok(*CPD, "-o", name)
+    polyad.fails(1, "score", name, name, says=("for other programs", "expected .ptm, .npz"))
+
+
 def test_labels_of_any_bytes_in_json(polyad):
     """Control bytes are escaped; what is no UTF-8 becomes U+FFFD."""
     polyad.write("odd.csv", b"a,b,value\nx\x01\x7f\\,\xc3\xa9,1\ny,\xff\xed\xa0\x80,2\n")
