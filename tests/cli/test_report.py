@@ -16,7 +16,7 @@ import pytest
 
 from conftest import ROOT
 
-VOID = {"meta", "br", "path", "rect", "use", "link", "img", "hr", "input"}
+VOID = {"meta", "br", "path", "rect", "use", "link", "img", "hr", "input", "col"}
 HOSTILE = ["<script>alert(1)</script>", "\" onmouseover=\"alert(1)", "' & ' &lt; &#60;", "a" * 5000,
            "שלום עולם", "\u202eevil\u202c", "</title></style></svg>", "]]>--><!--", "日本語 🚲",
            "{{7*7}} %s %n", "javascript:alert(1)", "\x01\x02\x7f"]
