@@ -7,8 +7,6 @@
 #include <string.h>
 #include <time.h>
 
-extern const polyad_allocator pd_system_allocator;
-
 /* The memory that the machine has. Under a limit of address space (ulimit -v) the stacks of threads
  * that have yet to start are subtracted, but for those that the C library keeps mapped after their
  * threads have ended: 40 MB of them, of which 32 are counted on. */
@@ -30,12 +28,14 @@ polyad_status polyad_context_create_with_allocator(const polyad_allocator *alloc
                                                    polyad_context **context) {
   if (context == NULL) return POLYAD_INVALID_ARGUMENT;
   *context = NULL;
-  polyad_allocator from = allocator != NULL ? *allocator : pd_system_allocator;
+  struct pd_arena none; /* the context itself is no large block */
+  polyad_allocator from = allocator != NULL ? *allocator : pd_system_allocator(&none);
   if (from.allocate == NULL || from.release == NULL) return POLYAD_INVALID_ARGUMENT;
   polyad_context *made = from.allocate(from.user, 64, sizeof *made);
   if (made == NULL) return POLYAD_OUT_OF_MEMORY;
   memset(made, 0, sizeof *made);
-  made->allocator = from;
+  pd_arena_init(&made->arena);
+  made->allocator = allocator != NULL ? from : pd_system_allocator(&made->arena);
   made->threads = pd_start_threads(pd_machine_processors());
   made->memory_limit = usual_memory_limit(made->threads);
   snprintf(made->device, sizeof made->device, "auto");
@@ -62,6 +62,7 @@ void pd_context_follow(const polyad_context *parent, polyad_context *helper) {
 void polyad_context_destroy(polyad_context *context) {
   if (context == NULL) return;
   polyad_allocator from = context->allocator;
+  pd_arena_end(&context->arena);
   from.release(from.user, context, sizeof *context);
 }
 

@@ -2,6 +2,7 @@
 #ifndef PD_CONTEXT_INTERNAL_H
 #define PD_CONTEXT_INTERNAL_H
 
+#include "core/arena.h"
 #include "core/core.h"
 #include <stdatomic.h>
 
@@ -9,6 +10,7 @@
 
 struct polyad_context {
   polyad_allocator allocator;
+  struct pd_arena arena; /* of the system's memory, where that is the allocator */
   int threads;
   uint64_t memory_limit;
   bool memory_limit_set; /* by the caller */
@@ -29,5 +31,8 @@ struct polyad_context {
   uint64_t error_line;
   uint64_t error_column;
 };
+
+/** The system's memory, large blocks by way of the arena. */
+polyad_allocator pd_system_allocator(struct pd_arena *arena);
 
 #endif

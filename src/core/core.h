@@ -104,6 +104,9 @@ void pd_free(polyad_context *context, void *pointer);
   pd_free_all(context, (void *const[]){__VA_ARGS__},                                               \
               sizeof((void *const[]){__VA_ARGS__}) / sizeof(void *))
 void pd_free_all(polyad_context *context, void *const *pointers, size_t count);
+/** Returns to the system what large blocks that were freed have left for the next ones: the end of
+ *  work that took and freed many (core/arena.h). */
+void pd_memory_shed(polyad_context *context);
 /** Typed short forms: PD_NEW(ctx, n, &array). */
 #define PD_NEW(context, count, out) pd_alloc(context, count, sizeof **(out), (void **)(out))
 #define PD_NEW_ZERO(context, count, out)                                                           \

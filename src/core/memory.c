@@ -1,5 +1,4 @@
 #include "core/context_internal.h"
-#include <sys/mman.h>
 
 /* Each block is preceded by one alignment unit that remembers its size and owner, so that
  * freeing needs neither and accounting is exact. */
@@ -11,34 +10,51 @@ struct block_header {
 
 enum { SMALL_ALIGNMENT = 64, HUGE_ALIGNMENT = 2 << 20, HUGE_FROM = 2 << 20, ZERO_PIECE = 4 << 20 };
 
-static void *system_allocate(void *user, size_t alignment, size_t bytes) {
-  (void)user;
-  void *pointer = NULL;
-  if (posix_memalign(&pointer, alignment, bytes) != 0) return NULL;
-#ifdef MADV_HUGEPAGE
-  /* Random rows of large factors miss the TLB with 4 KiB pages. */
-  if (bytes >= HUGE_FROM) (void)madvise(pointer, bytes, MADV_HUGEPAGE);
+/* ---- the system's memory: small blocks from the C library, large ones from the context's arena --
+ */
+
+#ifdef __SANITIZE_ADDRESS__ /* which sees the ends of the C library's blocks alone */
+enum { ARENA_USED = 0 };
+#else
+enum { ARENA_USED = 1 };
 #endif
-  return pointer;
+
+static void *system_allocate(void *arena, size_t alignment, size_t bytes) {
+  void *pointer = NULL;
+  if (ARENA_USED && bytes >= HUGE_FROM) return pd_arena_take(arena, bytes);
+  return posix_memalign(&pointer, alignment, bytes) == 0 ? pointer : NULL;
 }
 
-static void system_release(void *user, void *pointer, size_t bytes) {
-  (void)user;
-  (void)bytes;
-  free(pointer);
+static void system_release(void *arena, void *pointer, size_t bytes) {
+  if (ARENA_USED && bytes >= HUGE_FROM)
+    pd_arena_give(arena, pointer, bytes);
+  else
+    free(pointer);
 }
 
-const polyad_allocator pd_system_allocator = {system_allocate, system_release, NULL};
+polyad_allocator pd_system_allocator(struct pd_arena *arena) {
+  return (polyad_allocator){system_allocate, system_release, arena};
+}
+
+void pd_memory_shed(polyad_context *context) { pd_arena_return(&context->arena, UINT64_MAX); }
+
+/* ---- blocks -----------------------------------------------------------------------------------
+ */
 
 static struct block_header *header_of(void *pointer) {
   return (struct block_header *)((char *)pointer - sizeof(struct block_header));
 }
 
+/* Freed memory that is kept never makes the process larger: with all blocks together it is at most
+ * what the blocks alone once were. */
 static void count_bytes(polyad_context *context, uint64_t bytes) {
   uint64_t now = atomic_fetch_add(&context->memory_in_use, bytes) + bytes;
   uint64_t peak = atomic_load(&context->memory_peak);
   while (now > peak && !atomic_compare_exchange_weak(&context->memory_peak, &peak, now)) {
   }
+  uint64_t with_kept = pd_add_saturated(now, atomic_load(&context->arena.kept));
+  peak = now > peak ? now : peak;
+  if (with_kept > peak) pd_arena_return(&context->arena, with_kept - peak);
 }
 
 polyad_status pd_memory_check(polyad_context *context, uint64_t bytes, const char *what) {

@@ -347,9 +347,11 @@ static polyad_status plan_create(polyad_context *context, polyad_tensor *tensor,
   return pd_plan_create_one(context, tensor, take, request, options, plan);
 }
 
-/* The members of a team have a plan all together, or none of them has. */
+/* Making a plan leaves memory behind. The members of a team have a plan all together, or none of
+ * them has. */
 static polyad_status end_of_making(polyad_context *context, const polyad_plan_options *options,
                                    polyad_status status, polyad_plan **plan) {
+  pd_memory_shed(context);
   if (options == NULL || options->team == NULL) return status;
   polyad_status all = pd_team_agree(context, options->team, status);
   if (all == POLYAD_OK || plan == NULL) return all;
