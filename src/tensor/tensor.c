@@ -1,16 +1,24 @@
 /* Life and properties of a tensor. */
 #include "tensor/tensor.h"
 
+void pd_tensor_free_arrays(polyad_tensor *tensor) {
+  for (int n = 0; n < tensor->order; ++n) {
+    pd_free(tensor->context, tensor->index[n]);
+    tensor->index[n] = NULL;
+  }
+  pd_free(tensor->context, tensor->values);
+  tensor->values = NULL;
+}
+
 void polyad_tensor_destroy(polyad_tensor *tensor) {
   if (tensor == NULL) return;
   polyad_context *context = tensor->context;
+  pd_tensor_free_arrays(tensor);
   for (int n = 0; n < tensor->order; ++n) {
-    pd_free(context, tensor->index[n]);
     pd_free(context, tensor->mode_name[n]);
     pd_free(context, tensor->labels[n].start);
     pd_free(context, tensor->labels[n].text);
   }
-  pd_free(context, tensor->values);
   pd_free(context, tensor);
 }
 

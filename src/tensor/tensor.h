@@ -82,6 +82,8 @@ static inline void pd_next_cell(int order, const uint64_t *dims, uint64_t *coord
 
 #define PD_REPEATS_STAY ((polyad_duplicates)-1)
 
+/** Frees the nonzeros' arrays of a tensor that is given up but not destroyed yet. */
+void pd_tensor_free_arrays(polyad_tensor *tensor);
 /** Makes a tensor from arrays that it takes over: sorts, merges repeats, drops or keeps zeros.
  *  `index[n]` are of pd_index_bytes(dims[n]) bytes, all below dims[n], values finite; all
  *  arrays come from pd_alloc. On success and on failure the arrays in `index` and `values`

@@ -105,6 +105,46 @@ static void test_iterates(void **state) {
   compare_iterates(4, 3, 1, POLYAD_F32, 0);
 }
 
+/* ---- building -------------------------------------------------------------------------------- */
+
+/* Enough nonzeros for each of four threads to have a part; the plan consumes a copy of the tensor
+ * and gives the same nonzeros back. */
+static void build_by_threads(int order, uint64_t length, int threads, int index64) {
+  uint64_t dims[PD_TWOTREE_MAX_ORDER];
+  polyad_context *context = als_context(threads);
+  polyad_tensor *copy, *back;
+  polyad_plan *plan, *kept;
+  polyad_plan_options options;
+  for (int n = 0; n < order; ++n)
+    dims[n] = n == 1 ? 1 : length + (uint64_t)n;
+  polyad_tensor *tensor = als_random_tensor(context, order, dims, 70001, 11, !index64);
+  ALS_OK(context, polyad_tensor_convert(context, tensor, POLYAD_F64, &copy));
+  polyad_plan_options_init(&options);
+  options.format = "twotree";
+  options.force_index64 = index64;
+  ALS_OK(context, polyad_plan_create(context, tensor, &options, &kept));
+  ALS_OK(context, polyad_plan_create_take(context, &copy, &options, &plan));
+  ALS_OK(context, plan->format->check(context, plan->storage));
+  assert_int_equal(polyad_plan_bytes(plan), polyad_plan_bytes(kept));
+  ALS_OK(context, pd_plan_expand(context, plan, &back));
+  assert_int_equal(polyad_tensor_hash(back), polyad_tensor_hash(tensor));
+  polyad_tensor_destroy(back);
+  polyad_plan_destroy(plan);
+  polyad_plan_destroy(kept);
+  polyad_tensor_destroy(tensor);
+  als_context_end(context);
+}
+
+static void test_built_by_threads(void **state) {
+  (void)state;
+  for (int threads = 1; threads <= 4; threads += 3) {
+    build_by_threads(3, 300, threads, 0);
+    build_by_threads(4, 40, threads, 1);
+    build_by_threads(5, 12, threads, 0);
+    build_by_threads(8, 6, threads, 0);
+  }
+}
+
 /* ---- partial rows ---------------------------------------------------------------------------- */
 
 enum { ORDER = 4, RANK = 5, LONGEST = 60 };
@@ -452,6 +492,7 @@ int main(int count, char **arguments) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_iterates),
       cmocka_unit_test(test_partial_rows_are_kept),
+      cmocka_unit_test(test_built_by_threads),
       cmocka_unit_test(test_cuts),
       cmocka_unit_test(test_broken_storages_are_found),
       cmocka_unit_test(test_storages_for_a_gpu),

@@ -160,14 +160,7 @@ static polyad_status alto_build_allocate(polyad_context *context, void *visitor)
   const struct building *building = visitor;
   polyad_tensor *tensor = building->tensor;
   struct pd_alto *alto = building->alto;
-  if (building->take) {
-    for (int n = 0; n < tensor->order; ++n) {
-      pd_free(context, tensor->index[n]);
-      tensor->index[n] = NULL;
-    }
-    pd_free(context, tensor->values);
-    tensor->values = NULL;
-  }
+  if (building->take) pd_tensor_free_arrays(tensor);
   for (int n = 0; n < alto->order && alto->decoded; ++n)
     PD_TRY(pd_alloc(context, alto->nnz, (size_t)alto->index_bytes[n], &alto->index[n]));
   if (alto->low_bytes != 0)

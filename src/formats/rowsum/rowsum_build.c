@@ -122,7 +122,7 @@ static int sort_bits(const struct pd_layout *layout, const struct pd_room *room)
 struct filling {
   struct pd_layout layout;
   int mode, row_bytes, columns;
-  char *row; /* indices of the list's mode */
+  char *row; /* indices of the list's mode; NULL: they are not wanted */
   const int *column_mode, *id_bytes;
   char *id[POLYAD_MAX_ORDER]; /* of each column; not those of permuted lists */
   char *values;               /* or numbers of the nonzeros */
@@ -130,8 +130,9 @@ struct filling {
 
 static void rowsum_build_fill(void *user, uint64_t first, uint64_t count, const uint64_t *records) {
   const struct filling *f = user;
-  pd_records_index(&f->layout, count, records, f->mode, f->row_bytes,
-                   f->row + first * (uint64_t)f->row_bytes);
+  if (f->row != NULL)
+    pd_records_index(&f->layout, count, records, f->mode, f->row_bytes,
+                     f->row + first * (uint64_t)f->row_bytes);
   for (int g = 0; g < f->columns; ++g)
     pd_records_index(&f->layout, count, records, f->column_mode[g], f->id_bytes[g],
                      f->id[g] + first * (uint64_t)f->id_bytes[g]);
@@ -164,11 +165,11 @@ cleanup:
   return status;
 }
 
-static void begin_list(const polyad_tensor *tensor, int mode, bool force_index64,
+static void begin_list(uint64_t nnz, uint64_t rows, bool force_index64,
                        const struct pd_tiling *tiling, struct pd_rowsum *list) {
-  *list = (struct pd_rowsum){.nnz = tensor->nnz, .block_shift = tiling->block_shift};
-  list->start_bytes = start_bytes(tensor->nnz, force_index64);
-  list->row_bytes = force_index64 ? 8 : pd_index_bytes(tensor->dims[mode]);
+  *list = (struct pd_rowsum){.nnz = nnz, .block_shift = tiling->block_shift};
+  list->start_bytes = start_bytes(nnz, force_index64);
+  list->row_bytes = force_index64 ? 8 : pd_index_bytes(rows);
   list->columns = tiling->columns;
   memcpy(list->mode, tiling->mode, sizeof list->mode);
 }
@@ -189,23 +190,61 @@ polyad_status pd_rowsum_room_create(polyad_context *context, const polyad_tensor
   return POLYAD_OK;
 }
 
+/* The arrays of a list's columns and values. */
+static polyad_status allocate_columns(polyad_context *context, const uint64_t *dims,
+                                      polyad_type type, bool force_index64, struct pd_rowsum *list,
+                                      struct filling *filling) {
+  filling->columns = list->columns;
+  filling->column_mode = list->mode;
+  filling->id_bytes = list->id_bytes;
+  for (int g = 0; g < list->columns; ++g) {
+    list->id_bytes[g] = pd_rowsum_index_bytes(dims[list->mode[g]], force_index64);
+    PD_TRY(pd_alloc(context, list->nnz, (size_t)list->id_bytes[g], (void **)&filling->id[g]));
+    list->id[g] = filling->id[g];
+  }
+  PD_TRY(pd_alloc(context, list->nnz, pd_type_bytes(type), (void **)&filling->values));
+  list->values = filling->values;
+  return POLYAD_OK;
+}
+
 polyad_status pd_rowsum_build(polyad_context *context, const polyad_tensor *tensor, int mode,
                               bool force_index64, const struct pd_tiling *tiling,
                               struct pd_room *room, struct pd_rowsum *list) {
   polyad_status status = POLYAD_OK;
-  struct filling filling = {
-      .columns = tiling->columns, .column_mode = tiling->mode, .id_bytes = list->id_bytes};
-  begin_list(tensor, mode, force_index64, tiling, list);
-  for (int g = 0; g < list->columns; ++g) {
-    list->id_bytes[g] = pd_rowsum_index_bytes(tensor->dims[list->mode[g]], force_index64);
-    PD_TRY_CLEANUP(
-        pd_alloc(context, list->nnz, (size_t)list->id_bytes[g], (void **)&filling.id[g]));
-    list->id[g] = filling.id[g];
-  }
+  struct filling filling = {.columns = 0};
+  begin_list(tensor->nnz, tensor->dims[mode], force_index64, tiling, list);
   PD_TRY_CLEANUP(
-      pd_alloc(context, list->nnz, pd_type_bytes(tensor->type), (void **)&filling.values));
-  list->values = filling.values;
+      allocate_columns(context, tensor->dims, tensor->type, force_index64, list, &filling));
   status = sort_list(context, tensor, mode, tiling, false, room, &filling, list);
+cleanup:
+  if (status != POLYAD_OK) pd_rowsum_clear(context, list);
+  return status;
+}
+
+polyad_status pd_rowsum_fill(polyad_context *context, const struct pd_rowsum_sorted *sorted,
+                             bool force_index64, const struct pd_tiling *tiling, void *start,
+                             struct pd_rowsum *list) {
+  enum { BLOCK = 1 << 12 }; /* records that stay in the nearest cache for all columns */
+  polyad_status status = POLYAD_OK;
+  struct filling filling = {.layout = *sorted->layout};
+  uint64_t nnz = sorted->nnz, blocks = (nnz + BLOCK - 1) / BLOCK;
+  int threads = pd_threads_for(context, nnz, 1 << 14);
+  void *id = NULL;
+  begin_list(nnz, sorted->runs, force_index64, tiling, list);
+  list->row_start = start;
+  list->runs = sorted->runs;
+  PD_TRY_CLEANUP(pd_alloc(context, list->runs, (size_t)list->row_bytes, &id));
+  list->row_id = id;
+  for (uint64_t r = 0; r < list->runs; ++r)
+    pd_id_put(id, list->row_bytes, r, r);
+  PD_TRY_CLEANUP(
+      allocate_columns(context, sorted->dims, sorted->type, force_index64, list, &filling));
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (uint64_t block = 0; block < blocks; ++block) {
+    uint64_t first = block * BLOCK, count = nnz - first < BLOCK ? nnz - first : BLOCK;
+    rowsum_build_fill(&filling, first, count,
+                      sorted->records + first * (uint64_t)sorted->layout->words);
+  }
 cleanup:
   if (status != POLYAD_OK) pd_rowsum_clear(context, list);
   return status;
@@ -238,7 +277,7 @@ polyad_status pd_rowsum_build_permuted(polyad_context *context, const polyad_ten
                                        struct pd_rowsum *list) {
   polyad_status status = POLYAD_OK;
   struct filling filling = {.columns = 0};
-  begin_list(tensor, mode, force_index64, tiling, list);
+  begin_list(tensor->nnz, tensor->dims[mode], force_index64, tiling, list);
   list->place_bytes = permutation_bytes(list->nnz);
   PD_TRY(pd_alloc(context, list->nnz, (size_t)list->place_bytes, (void **)&filling.values));
   list->place = filling.values;

@@ -35,6 +35,22 @@ double pd_line_nanoseconds(double bytes);
 polyad_status pd_rowsum_build(polyad_context *context, const polyad_tensor *tensor, int mode,
                               bool force_index64, const struct pd_tiling *tiling,
                               struct pd_room *room, struct pd_rowsum *list);
+/** Records that are sorted already by the rows of a list and its columns: row r of `runs` has those
+ *  from start[r] on. */
+struct pd_rowsum_sorted {
+  uint64_t nnz;
+  const uint64_t *dims;
+  polyad_type type;
+  const struct pd_layout *layout;
+  const uint64_t *records;
+  uint64_t runs;
+};
+/** The plain list of them, whose rows are 0 to runs - 1.
+ *  @param start  runs + 1 numbers of 4 bytes, or 8 with force_index64 or 2^32 nonzeros; they become
+ *                the list's, also on failure */
+polyad_status pd_rowsum_fill(polyad_context *context, const struct pd_rowsum_sorted *sorted,
+                             bool force_index64, const struct pd_tiling *tiling, void *start,
+                             struct pd_rowsum *list);
 /** The room that lists of a tensor's modes are built in; permuted lists need another one. The
  * tensor may be arrays alone, in any order. */
 polyad_status pd_rowsum_room_create(polyad_context *context, const polyad_tensor *tensor,

@@ -74,13 +74,14 @@ static void twotree_arrays(void *storage, struct pd_arrays *arrays) {
 }
 
 /* Everything but the sides' arrays. */
-static polyad_status twotree_create(polyad_context *context, const polyad_tensor *tensor,
-                                    const struct pd_request *request, struct pd_traits *traits,
-                                    struct pd_twotree *twotree) {
+static polyad_status twotree_begin(polyad_context *context, const polyad_tensor *tensor,
+                                   const struct pd_request *request, void *storage) {
+  struct pd_twotree *twotree = storage;
   struct pd_twotree_cut cut;
-  PD_TRY(pd_traits_of_request(context, tensor, request, traits));
-  PD_TRY(pd_traits_count_tuples(context, tensor, request, traits));
-  pd_twotree_cut_choose(traits, request, &cut);
+  struct pd_traits traits;
+  PD_TRY(pd_traits_of_request(context, tensor, request, &traits));
+  PD_TRY(pd_traits_count_tuples(context, tensor, request, &traits));
+  pd_twotree_cut_choose(&traits, request, &cut);
   twotree->order = tensor->order;
   twotree->nnz = tensor->nnz;
   twotree->type = tensor->type;
@@ -91,12 +92,6 @@ static polyad_status twotree_create(polyad_context *context, const polyad_tensor
   for (int s = 0; s < cut.sides; ++s)
     twotree->side[s].modes = pd_twotree_modes_of(tensor->order, &cut, s);
   return POLYAD_OK;
-}
-
-static polyad_status twotree_begin(polyad_context *context, const polyad_tensor *tensor,
-                                   const struct pd_request *request, void *storage) {
-  struct pd_traits traits;
-  return twotree_create(context, tensor, request, &traits, storage);
 }
 
 /* All sides are made from one tensor on the device. */
@@ -113,17 +108,19 @@ static polyad_status twotree_build_there(polyad_context *context, struct pd_buil
   return POLYAD_OK;
 }
 
+/* The first side has two modes or more: it is made last, and may give up the tensor. */
 static polyad_status twotree_build(polyad_context *context, polyad_tensor *tensor, bool take,
                                    const struct pd_request *request, void *storage) {
-  (void)take; /* all sides are made from the tensor's arrays */
   struct pd_twotree *twotree = storage;
   struct pd_traits traits;
   PD_TRY(pd_traits_of_request(context, tensor, request, &traits));
   PD_TRY(pd_traits_count_tuples(context, tensor, request, &traits));
-  for (int s = 0; s < twotree->sides; ++s)
+  for (int s = twotree->sides - 1; s >= 0; --s) {
+    struct pd_twotree_side *side = &twotree->side[s];
     PD_TRY(twotree->on_gpu
-               ? pd_twotree_copies_build(context, tensor, &traits, request, &twotree->side[s])
-               : pd_twotree_side_build(context, tensor, &traits, request, &twotree->side[s]));
+               ? pd_twotree_copies_build(context, tensor, &traits, request, side)
+               : pd_twotree_side_build(context, tensor, take && s == 0, &traits, request, side));
+  }
   return POLYAD_OK;
 }
 

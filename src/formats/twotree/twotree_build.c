@@ -1,4 +1,5 @@
-/* The lists of a side for the CPU, of the two tensors that twotree_tuples.c makes. */
+/* The lists of a side for the CPU: its pass from the records that twotree_tuples.c sorts, those of
+ * its modes from the tuples. */
 #include "formats/twotree/twotree_build.h"
 #include "formats/rowsum/driver.h"
 #include "formats/twotree/twotree_tuples.h"
@@ -25,15 +26,35 @@ static void name_columns(struct pd_rowsum *list, int order, const int *mode) {
     list->mode[g] = list->mode[g] == 0 ? order : mode[list->mode[g] - 1];
 }
 
-static polyad_status build_pass(polyad_context *context, const struct pd_twotree_sorted *s,
-                                const struct pd_traits *traits, const struct pd_request *request,
-                                struct pd_twotree_side *side) {
-  const struct pd_twotree_modes *modes = s->modes;
-  polyad_tensor nonzeros = pd_twotree_nonzeros(s, side->tuples);
+/* The order of columns and tiles of a side's pass, columns being modes of the tensor. */
+static void pass_tiling(const struct pd_traits *traits, const struct pd_request *request,
+                        const struct pd_twotree_modes *modes, struct pd_tiling *tiling) {
+  pd_twotree_pass_tiling(traits, request, modes, tiling);
+  for (int g = 0; g < tiling->columns && modes->count > 1; ++g)
+    tiling->mode[g] = modes->other[tiling->mode[g] - 1];
+}
+
+/* The pass of sorted records: its rows are the tuples. */
+static polyad_status fill_pass(polyad_context *context, const struct pd_request *request,
+                               const struct pd_tiling *tiling, struct pd_twotree_sorted *s,
+                               struct pd_rowsum *pass) {
+  const struct pd_rowsum_sorted rows = {s->nnz,     s->dims,         s->type,
+                                        &s->layout, s->room.records, s->tuples};
+  void *start = s->start;
+  s->start = NULL;
+  return pd_rowsum_fill(context, &rows, request->force_index64, tiling, start, pass);
+}
+
+/* The pass of records that are sorted anew, by blocks of tuples and tiles. */
+static polyad_status sort_pass_anew(polyad_context *context, struct pd_twotree_sorted *s,
+                                    const struct pd_traits *traits,
+                                    const struct pd_request *request, struct pd_rowsum *pass) {
   struct pd_tiling tiling;
-  pd_twotree_pass_tiling(traits, request, modes, &tiling);
-  PD_TRY(twotree_build_build_list(context, &nonzeros, 0, request, &tiling, &side->pass));
-  name_columns(&side->pass, s->tensor->order, modes->other);
+  PD_TRY(pd_twotree_sorted_unpack(context, s));
+  polyad_tensor nonzeros = pd_twotree_nonzeros(s, s->tuples);
+  pd_twotree_pass_tiling(traits, request, s->modes, &tiling);
+  PD_TRY(twotree_build_build_list(context, &nonzeros, 0, request, &tiling, pass));
+  name_columns(pass, s->order, s->modes->other);
   return POLYAD_OK;
 }
 
@@ -56,20 +77,22 @@ cleanup:
   return status;
 }
 
-polyad_status pd_twotree_side_build(polyad_context *context, const polyad_tensor *tensor,
+polyad_status pd_twotree_side_build(polyad_context *context, polyad_tensor *tensor, bool take,
                                     const struct pd_traits *traits,
                                     const struct pd_request *request,
                                     struct pd_twotree_side *side) {
   polyad_status status = POLYAD_OK;
   struct pd_twotree_sorted sorted = {0};
-  if (side->modes.count == 1) {
-    struct pd_tiling tiling;
-    pd_twotree_pass_tiling(traits, request, &side->modes, &tiling);
+  struct pd_tiling tiling;
+  pass_tiling(traits, request, &side->modes, &tiling);
+  if (side->modes.count == 1)
     return twotree_build_build_list(context, tensor, side->modes.mode[0], request, &tiling,
                                     &side->pass);
-  }
-  PD_TRY_CLEANUP(pd_twotree_sorted_make(context, tensor, side, &sorted));
-  PD_TRY_CLEANUP(build_pass(context, &sorted, traits, request, side));
+  PD_TRY_CLEANUP(pd_twotree_sorted_make(context, tensor, take,
+                                        tiling.tiled ? side->modes.other : tiling.mode,
+                                        request->force_index64, side, &sorted));
+  PD_TRY_CLEANUP(tiling.tiled ? sort_pass_anew(context, &sorted, traits, request, &side->pass)
+                              : fill_pass(context, request, &tiling, &sorted, &side->pass));
   pd_twotree_sorted_clear(context, &sorted);
   PD_TRY_CLEANUP(build_lists(context, tensor, traits, request, side));
 cleanup:

@@ -4,8 +4,9 @@
 
 #include "formats/twotree/twotree_cut.h"
 
-/** Builds a side, whose `modes` are set, from the tensor (left as it is). */
-polyad_status pd_twotree_side_build(polyad_context *context, const polyad_tensor *tensor,
+/** Builds a side, whose `modes` are set, from the tensor, whose arrays are given up early if `take`
+ *  and else left as they are. */
+polyad_status pd_twotree_side_build(polyad_context *context, polyad_tensor *tensor, bool take,
                                     const struct pd_traits *traits,
                                     const struct pd_request *request, struct pd_twotree_side *side);
 /** Fails with POLYAD_INTERNAL when an invariant is broken. */

@@ -48,7 +48,7 @@ static polyad_status build_by_tuple(polyad_context *context, const polyad_tensor
   return status;
 }
 
-polyad_status pd_twotree_copies_build(polyad_context *context, const polyad_tensor *tensor,
+polyad_status pd_twotree_copies_build(polyad_context *context, polyad_tensor *tensor,
                                       const struct pd_traits *traits,
                                       const struct pd_request *request,
                                       struct pd_twotree_side *side) {
@@ -61,7 +61,9 @@ polyad_status pd_twotree_copies_build(polyad_context *context, const polyad_tens
                      &side->nonzeros);
     return pd_modecopy_fill(context, tensor, &changed, &side->nonzeros);
   }
-  PD_TRY_CLEANUP(pd_twotree_sorted_make(context, tensor, side, &sorted));
+  PD_TRY_CLEANUP(
+      pd_twotree_sorted_make(context, tensor, false, side->modes.other, false, side, &sorted));
+  PD_TRY_CLEANUP(pd_twotree_sorted_unpack(context, &sorted));
   PD_TRY_CLEANUP(build_nonzeros(context, &sorted, traits, request, side));
   pd_twotree_sorted_clear(context, &sorted);
   PD_TRY_CLEANUP(build_by_tuple(context, tensor, traits, request, side));

@@ -5,7 +5,7 @@
 #include "formats/twotree/twotree_cut.h"
 
 /** Builds the copies of a side, whose `modes` are set, from the tensor (left as it is). */
-polyad_status pd_twotree_copies_build(polyad_context *context, const polyad_tensor *tensor,
+polyad_status pd_twotree_copies_build(polyad_context *context, polyad_tensor *tensor,
                                       const struct pd_traits *traits,
                                       const struct pd_request *request,
                                       struct pd_twotree_side *side);

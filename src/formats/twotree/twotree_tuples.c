@@ -1,9 +1,13 @@
-/* A side's tuples are found by sorting the nonzeros by the side's modes and numbering the distinct
- * ones. From them come two small tensors that a side is made of: the nonzeros with the number of
- * their tuple in place of the side's modes, and the tuples themselves. */
+/* A side's tuples are found by sorting the nonzeros, as packed records whose keys begin with the
+ * side's modes, and marking where a tuple begins; tuples are numbered in that order. The side's
+ * pass is made of these records. Where it is to be sorted anew, by tiles or for a GPU, the records
+ * are unpacked into a small tensor: the nonzeros with the number of their tuple in place of the
+ * side's modes. The tuples themselves are another one. */
 #include "formats/twotree/twotree_tuples.h"
-#include "core/radix_sort.h"
 #include "core/threads.h"
+#include <string.h>
+
+enum { THREAD_GRAIN = 1 << 14 };
 
 static void put_number(void *numbers, int bytes, uint64_t p, uint64_t number) {
   if (bytes == 4)
@@ -12,93 +16,146 @@ static void put_number(void *numbers, int bytes, uint64_t p, uint64_t number) {
     ((uint64_t *)numbers)[p] = number;
 }
 
-static bool begins_tuple(const struct pd_twotree_sorted *s, uint64_t p) {
-  if (p == 0) return true;
-  uint64_t here = pd_twotree_number_at(s->order, s->bytes, p),
-           before = pd_twotree_number_at(s->order, s->bytes, p - 1);
+/* ---- sorting ----------------------------------------------------------------------------------
+ */
+
+/* Called when all nonzeros are packed: the tensor's memory serves what comes next. */
+static polyad_status give_up_tensor(polyad_context *context, void *tensor) {
+  (void)context;
+  pd_tensor_free_arrays(tensor);
+  return POLYAD_OK;
+}
+
+/* Keys are the side's modes and then the others, in the order of `column`. */
+static polyad_status sort_tuples(polyad_context *context, polyad_tensor *tensor, bool take,
+                                 const int *column, struct pd_twotree_sorted *s) {
+  const struct pd_record_source source = {.tensor = tensor, .packed = take ? give_up_tensor : NULL};
   for (int k = 0; k < s->modes->count; ++k)
-    if (pd_tensor_index(s->tensor, s->modes->mode[k], here) !=
-        pd_tensor_index(s->tensor, s->modes->mode[k], before))
-      return true;
-  return false;
+    pd_layout_add(&s->layout, s->modes->mode[k], 0, pd_index_bits(s->dims[s->modes->mode[k]]));
+  s->tuple_bits = s->layout.key_bits;
+  for (int k = 0; k < s->modes->others; ++k)
+    pd_layout_add(&s->layout, column[k], 0, pd_index_bits(s->dims[column[k]]));
+  PD_TRY(pd_room_create_values(context, tensor, s->layout.key_bits, &s->room));
+  pd_layout_end_values(&s->layout, tensor->type, s->room.value_bits);
+  PD_TRY(pd_records_sort(context, &source, &s->layout, pd_layout_unsorted_bits(&s->layout),
+                         &s->room, NULL, tensor));
+  pd_free(context, s->room.spare);
+  s->room.spare = NULL;
+  return POLYAD_OK;
 }
 
-static polyad_status sort_tuples(polyad_context *context, struct pd_twotree_sorted *s) {
-  struct pd_key keys[PD_TWOTREE_MAX_ORDER];
-  const polyad_tensor *tensor = s->tensor;
-  for (int k = 0; k < s->modes->count; ++k) {
-    int n = s->modes->mode[k];
-    keys[k] = (struct pd_key){tensor->index[n], tensor->index_bytes[n], tensor->dims[n]};
+/* ---- where tuples begin -----------------------------------------------------------------------
+ */
+
+/* Bits that tell tuples apart, in each word of a record. */
+struct tuple_mask {
+  uint64_t word[PD_RECORD_WORDS_MAX];
+};
+
+static struct tuple_mask mask_of(const struct pd_twotree_sorted *s) {
+  struct tuple_mask mask = {{0}};
+  for (int w = 0, bits = s->tuple_bits; bits > 0; ++w, bits -= 64)
+    mask.word[w] = bits >= 64 ? UINT64_MAX : ~(UINT64_MAX >> bits);
+  return mask;
+}
+
+static inline __attribute__((always_inline)) bool
+begins_tuple(const uint64_t *records, uint64_t p, int words, const struct tuple_mask *mask) {
+  const uint64_t *here = records + p * (uint64_t)words;
+  uint64_t differ = 0;
+  if (p == 0) return true;
+  for (int w = 0; w < words; ++w)
+    differ |= (here[w] ^ here[w - words]) & mask->word[w];
+  return differ != 0;
+}
+
+static inline __attribute__((always_inline)) uint64_t
+count_tuples_sized(const struct pd_twotree_sorted *s, uint64_t begin, uint64_t end, int words) {
+  const struct tuple_mask mask = mask_of(s);
+  uint64_t tuples = 0;
+  for (uint64_t p = begin; p < end; ++p)
+    tuples += begins_tuple(s->room.records, p, words, &mask);
+  return tuples;
+}
+
+/* From back to front, so that a tuple's first nonzero is written last: no branch depends on where
+ * tuples begin. `tuple` is the number of the part's last one. */
+static inline __attribute__((always_inline)) void
+list_tuples_sized(const struct pd_twotree_sorted *s, uint64_t begin, uint64_t end, uint64_t tuple,
+                  int words, int bytes) {
+  const struct tuple_mask mask = mask_of(s);
+  /* Nonzeros at the front may belong to the last tuple of the part before, which is written
+   * by whom it begins with. */
+  while (begin < end && !begins_tuple(s->room.records, begin, words, &mask))
+    ++begin;
+  for (uint64_t p = end; p-- > begin;) {
+    put_number(s->start, bytes, tuple, p);
+    tuple -= begins_tuple(s->room.records, p, words, &mask);
   }
-  PD_TRY(pd_alloc(context, tensor->nnz, (size_t)s->bytes, &s->order));
-  PD_TRY(pd_alloc(context, tensor->nnz, (size_t)s->bytes, &s->number));
-  return pd_sort_permutation(context, tensor->nnz, s->modes->count, keys, s->bytes, s->order);
 }
 
-/* Numbers the tuples of one part of the sorted nonzeros, from `tuple` on; with `side` it keeps
- * their indices. Returns the number after the part's last tuple. */
-static uint64_t number_part(const struct pd_twotree_sorted *s, uint64_t begin, uint64_t end,
-                            uint64_t tuple, struct pd_twotree_side *side) {
-  for (uint64_t p = begin; p < end; ++p) {
-    bool begins = begins_tuple(s, p);
-    uint64_t nonzero = pd_twotree_number_at(s->order, s->bytes, p);
-    tuple += begins;
-    if (side == NULL) continue;
-    put_number(s->number, s->bytes, p, tuple - 1);
-    for (int k = 0; k < s->modes->count && begins; ++k)
-      put_number(side->tuple_id[k], side->id_bytes[k], tuple - 1,
-                 pd_tensor_index(s->tensor, s->modes->mode[k], nonzero));
-  }
-  return tuple;
+static uint64_t count_part(const struct pd_twotree_sorted *s, uint64_t begin, uint64_t end) {
+  return s->layout.words == 1   ? count_tuples_sized(s, begin, end, 1)
+         : s->layout.words == 2 ? count_tuples_sized(s, begin, end, 2)
+                                : count_tuples_sized(s, begin, end, s->layout.words);
 }
 
-/* Parts are counted first, so that each knows where its tuples begin. */
-static polyad_status number_tuples(polyad_context *context, struct pd_twotree_sorted *s,
-                                   struct pd_twotree_side *side) {
-  const uint64_t nnz = s->tensor->nnz;
-  int threads = pd_threads_for(context, nnz, 1 << 14);
+static void list_part(const struct pd_twotree_sorted *s, uint64_t begin, uint64_t end,
+                      uint64_t tuple) {
+  if (s->layout.words == 1 && s->start_bytes == 4)
+    list_tuples_sized(s, begin, end, tuple, 1, 4);
+  else if (s->layout.words == 2 && s->start_bytes == 4)
+    list_tuples_sized(s, begin, end, tuple, 2, 4);
+  else
+    list_tuples_sized(s, begin, end, tuple, s->layout.words, s->start_bytes);
+}
+
+/* Where each tuple begins. Parts are counted first, so that each knows the numbers of its own. */
+static polyad_status list_tuples(polyad_context *context, struct pd_twotree_sorted *s) {
+  int threads = pd_threads_for(context, s->nnz, THREAD_GRAIN);
   uint64_t *before;
-  polyad_status status = POLYAD_OK;
   PD_TRY(PD_NEW_ZERO(context, (uint64_t)threads + 1, &before));
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int t = 0; t < threads; ++t)
     before[t + 1] =
-        number_part(s, pd_part_begin(nnz, t, threads), pd_part_begin(nnz, t + 1, threads), 0, NULL);
+        count_part(s, pd_part_begin(s->nnz, t, threads), pd_part_begin(s->nnz, t + 1, threads));
   for (int t = 0; t < threads; ++t)
     before[t + 1] += before[t];
-  side->tuples = before[threads];
-  for (int k = 0; k < s->modes->count; ++k) {
-    side->id_bytes[k] = s->tensor->index_bytes[s->modes->mode[k]];
-    PD_TRY_CLEANUP(pd_alloc(context, side->tuples, (size_t)side->id_bytes[k], &side->tuple_id[k]));
-  }
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  s->tuples = before[threads];
+  polyad_status status = pd_alloc(context, s->tuples + 1, (size_t)s->start_bytes, &s->start);
+#pragma omp parallel for num_threads(threads) schedule(static, 1) if (status == POLYAD_OK)
   for (int t = 0; t < threads; ++t)
-    (void)number_part(s, pd_part_begin(nnz, t, threads), pd_part_begin(nnz, t + 1, threads),
-                      before[t], side);
-cleanup:
+    if (status == POLYAD_OK)
+      list_part(s, pd_part_begin(s->nnz, t, threads), pd_part_begin(s->nnz, t + 1, threads),
+                before[t + 1] - 1);
+  if (status == POLYAD_OK) put_number(s->start, s->start_bytes, s->tuples, s->nnz);
   pd_free(context, before);
   return status;
 }
 
-static polyad_status gather_one(polyad_context *context, const struct pd_twotree_sorted *s,
-                                const void *from, size_t item, void **to) {
-  PD_TRY(pd_alloc(context, s->tensor->nnz, item, to));
-  pd_gather(context, s->tensor->nnz, s->order, s->bytes, from, item, *to);
+/* The indices of each tuple, from its first nonzero. */
+static polyad_status name_tuples(polyad_context *context, const struct pd_twotree_sorted *s,
+                                 struct pd_twotree_side *side) {
+  int threads = pd_threads_for(context, s->tuples, THREAD_GRAIN);
+  side->tuples = s->tuples;
+  for (int k = 0; k < s->modes->count; ++k) {
+    side->id_bytes[k] = pd_index_bytes(s->dims[s->modes->mode[k]]);
+    PD_TRY(pd_alloc(context, s->tuples, (size_t)side->id_bytes[k], &side->tuple_id[k]));
+  }
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (uint64_t t = 0; t < s->tuples; ++t) {
+    uint64_t first = pd_twotree_number_at(s->start, s->start_bytes, t);
+    const uint64_t *record = s->room.records + first * (uint64_t)s->layout.words;
+    for (int k = 0; k < s->modes->count; ++k)
+      put_number(side->tuple_id[k], side->id_bytes[k], t,
+                 pd_record_index(&s->layout, record, s->modes->mode[k]));
+  }
   return POLYAD_OK;
 }
 
-/* The rest of the nonzeros in the order of their tuples. */
-static polyad_status gather_rest(polyad_context *context, struct pd_twotree_sorted *s) {
-  const polyad_tensor *tensor = s->tensor;
-  for (int k = 0; k < s->modes->others; ++k) {
-    int n = s->modes->other[k];
-    PD_TRY(gather_one(context, s, tensor->index[n], (size_t)tensor->index_bytes[n], &s->index[k]));
-  }
-  return gather_one(context, s, tensor->values, pd_type_bytes(tensor->type), &s->values);
-}
-
 void pd_twotree_sorted_clear(polyad_context *context, struct pd_twotree_sorted *s) {
-  pd_free(context, s->order);
+  pd_room_destroy(context, &s->room);
+  pd_free(context, s->start);
   pd_free(context, s->number);
   pd_free(context, s->values);
   for (int k = 0; k < PD_TWOTREE_MAX_ORDER; ++k)
@@ -106,31 +163,74 @@ void pd_twotree_sorted_clear(polyad_context *context, struct pd_twotree_sorted *
   *s = (struct pd_twotree_sorted){0};
 }
 
-polyad_status pd_twotree_sorted_make(polyad_context *context, const polyad_tensor *tensor,
-                                     struct pd_twotree_side *side, struct pd_twotree_sorted *s) {
-  *s = (struct pd_twotree_sorted){
-      .tensor = tensor, .modes = &side->modes, .bytes = pd_twotree_number_bytes(tensor->nnz)};
-  PD_TRY(sort_tuples(context, s));
-  PD_TRY(number_tuples(context, s, side));
-  PD_TRY(gather_rest(context, s));
-  pd_free(context, s->order);
-  s->order = NULL;
+polyad_status pd_twotree_sorted_make(polyad_context *context, polyad_tensor *tensor, bool take,
+                                     const int *column, bool wide, struct pd_twotree_side *side,
+                                     struct pd_twotree_sorted *s) {
+  *s = (struct pd_twotree_sorted){.context = context,
+                                  .modes = &side->modes,
+                                  .nnz = tensor->nnz,
+                                  .order = tensor->order,
+                                  .type = tensor->type,
+                                  .start_bytes = wide ? 8 : pd_twotree_number_bytes(tensor->nnz)};
+  memcpy(s->dims, tensor->dims, sizeof s->dims);
+  PD_TRY(sort_tuples(context, tensor, take, column, s));
+  PD_TRY(list_tuples(context, s));
+  return name_tuples(context, s, side);
+}
+
+/* ---- unpacking --------------------------------------------------------------------------------
+ */
+
+/* One array of the unpacked nonzeros: of a mode, or for mode -1 of the values. */
+static polyad_status unpack_one(polyad_context *context, const struct pd_twotree_sorted *s,
+                                int mode, int bytes, void **to) {
+  enum { BLOCK = 1 << 12 };
+  int threads = pd_threads_for(context, s->nnz, THREAD_GRAIN);
+  uint64_t blocks = (s->nnz + BLOCK - 1) / BLOCK;
+  PD_TRY(pd_alloc(context, s->nnz, (size_t)bytes, to));
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (uint64_t block = 0; block < blocks; ++block) {
+    uint64_t first = block * BLOCK, count = s->nnz - first < BLOCK ? s->nnz - first : BLOCK;
+    const uint64_t *records = s->room.records + first * (uint64_t)s->layout.words;
+    char *place = (char *)*to + first * (uint64_t)bytes;
+    if (mode < 0)
+      pd_records_values(&s->layout, count, records, place);
+    else
+      pd_records_index(&s->layout, count, records, mode, bytes, place);
+  }
+  return POLYAD_OK;
+}
+
+polyad_status pd_twotree_sorted_unpack(polyad_context *context, struct pd_twotree_sorted *s) {
+  int threads = pd_threads_for(context, s->tuples, THREAD_GRAIN);
+  s->bytes = pd_twotree_number_bytes(s->nnz);
+  PD_TRY(pd_alloc(context, s->nnz, (size_t)s->bytes, &s->number));
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (uint64_t t = 0; t < s->tuples; ++t) {
+    uint64_t end = pd_twotree_number_at(s->start, s->start_bytes, t + 1);
+    for (uint64_t p = pd_twotree_number_at(s->start, s->start_bytes, t); p < end; ++p)
+      put_number(s->number, s->bytes, p, t);
+  }
+  for (int k = 0; k < s->modes->others; ++k) {
+    int n = s->modes->other[k];
+    PD_TRY(unpack_one(context, s, n, pd_index_bytes(s->dims[n]), &s->index[k]));
+  }
+  PD_TRY(unpack_one(context, s, -1, (int)pd_type_bytes(s->type), &s->values));
+  pd_room_destroy(context, &s->room);
   return POLYAD_OK;
 }
 
 polyad_tensor pd_twotree_nonzeros(const struct pd_twotree_sorted *s, uint64_t tuples) {
-  polyad_tensor nonzeros = {.context = s->tensor->context,
-                            .order = 1 + s->modes->others,
-                            .nnz = s->tensor->nnz,
-                            .type = s->tensor->type};
+  polyad_tensor nonzeros = {
+      .context = s->context, .order = 1 + s->modes->others, .nnz = s->nnz, .type = s->type};
   nonzeros.dims[0] = tuples;
   nonzeros.index[0] = s->number;
   nonzeros.values = s->values;
   nonzeros.index_bytes[0] = s->bytes;
   for (int k = 0; k < s->modes->others; ++k) {
-    nonzeros.dims[1 + k] = s->tensor->dims[s->modes->other[k]];
+    nonzeros.dims[1 + k] = s->dims[s->modes->other[k]];
     nonzeros.index[1 + k] = s->index[k];
-    nonzeros.index_bytes[1 + k] = s->tensor->index_bytes[s->modes->other[k]];
+    nonzeros.index_bytes[1 + k] = pd_index_bytes(s->dims[s->modes->other[k]]);
   }
   return nonzeros;
 }
@@ -188,5 +288,5 @@ uint64_t pd_twotree_sorted_bytes(const struct pd_traits *traits, polyad_type typ
   uint64_t each = pd_type_bytes(type) + 2 * (uint64_t)pd_twotree_number_bytes(traits->nnz);
   for (int n = 0; n < traits->order; ++n)
     each += (uint64_t)pd_index_bytes(traits->dims[n]);
-  return pd_mul_saturated(traits->nnz, each);
+  return pd_mul_saturated(traits->nnz + 1, each);
 }

@@ -2,6 +2,7 @@
 #ifndef PD_TWOTREE_TUPLES_H
 #define PD_TWOTREE_TUPLES_H
 
+#include "build/records.h"
 #include "formats/twotree/twotree_layout.h"
 
 /** Bytes of one number below `count`. */
@@ -17,28 +18,43 @@ static inline uint64_t pd_twotree_tuple_index(const struct pd_twotree_side *side
   return pd_twotree_number_at(side->tuple_id[k], side->id_bytes[k], t);
 }
 
-/** The nonzeros in the order of a side's modes; within a tuple they stay in the tensor's order,
- * that of the other modes. */
+/** The nonzeros in the order of a side's modes, then of the others: as packed records, or unpacked.
+ */
 struct pd_twotree_sorted {
-  const polyad_tensor *tensor;
+  polyad_context *context;
   const struct pd_twotree_modes *modes;
-  int bytes;                                  /* of one number of a nonzero, and of a tuple */
-  void *order;                                /* nonzeros in the order of their tuples */
-  void *number;                               /* of the tuple of each nonzero, in that order */
-  void *index[PD_TWOTREE_MAX_ORDER], *values; /* in that order: of the side's other modes */
+  int order;
+  uint64_t dims[POLYAD_MAX_ORDER];
+  uint64_t nnz, tuples;
+  polyad_type type;
+  struct pd_layout layout;
+  int tuple_bits;      /* of the side's modes, the first of a record */
+  struct pd_room room; /* records; empty when they are unpacked */
+  int start_bytes;
+  void *start; /* tuples + 1: first nonzero of each */
+  /* Unpacked. */
+  int bytes;                                  /* of one number of a tuple */
+  void *number;                               /* of the tuple of each nonzero */
+  void *index[PD_TWOTREE_MAX_ORDER], *values; /* of the side's other modes */
 };
 
-/** Finds the tuples of a side of two modes or more: sets its `tuples` and their indices. What was
- *  allocated is in `sorted` and `side` also on failure. */
-polyad_status pd_twotree_sorted_make(polyad_context *context, const polyad_tensor *tensor,
-                                     struct pd_twotree_side *side,
+/** Sorts the nonzeros by the modes of a side of two modes or more, and within a tuple by the others
+ *  in the order of `column`; sets the side's tuples and their indices. What was allocated is in
+ *  `sorted` and `side` also on failure.
+ *  @param take  gives up the tensor's arrays once they are read
+ *  @param wide  `start` has 8 bytes, however few nonzeros there are */
+polyad_status pd_twotree_sorted_make(polyad_context *context, polyad_tensor *tensor, bool take,
+                                     const int *column, bool wide, struct pd_twotree_side *side,
                                      struct pd_twotree_sorted *sorted);
+/** Unpacks the records, which are then gone. */
+polyad_status pd_twotree_sorted_unpack(polyad_context *context, struct pd_twotree_sorted *sorted);
 void pd_twotree_sorted_clear(polyad_context *context, struct pd_twotree_sorted *sorted);
-/** What finding the tuples of one side takes at once beside their indices. */
+/** What the unpacked nonzeros take beside the tuples' indices; sorting takes what sorting records
+ *  does (pd_sorting_bytes()). */
 uint64_t pd_twotree_sorted_bytes(const struct pd_traits *traits, polyad_type type);
 
-/** The tensor whose mode 0 is the number of a nonzero's tuple, and whose other modes are those that
- *  are not the side's. It borrows the arrays. */
+/** Of unpacked nonzeros: the tensor whose mode 0 is the number of a nonzero's tuple, and whose
+ * other modes are those that are not the side's. It borrows the arrays. */
 polyad_tensor pd_twotree_nonzeros(const struct pd_twotree_sorted *sorted, uint64_t tuples);
 
 /** The tensor of the tuples, values are ones: their number, then the side's modes, whose indices it
