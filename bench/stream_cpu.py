@@ -7,12 +7,13 @@ usage: stream_cpu.py --polyad build/polyad [--like reddit --scale S | --dims I,J
                      [--skew A,B,C --cluster C] [--run RUN.json] [--part-file PART.ptn]
                      [--rate-file FILE]
 
-The tensor is generated into DIR and decomposed there; or --run is the JSON object of such a run (polyad
-cpd --stream always) of the same tensor, which may have been made before (held.py lets other programs be
-stopped for its iterations alone). In-memory times come from a
-tensor of the same dims with P times the nonzeros, since the whole one may not fit (PART.ptn, where it was made before). The rate of reading is
-that of a file of one pass's bytes (or of so many of FILE), read in chunks as large as the run's, twice: from the disk (the page cache was told to forget it) and
-again (from as much of the page cache as keeps it). One JSON object a line on standard output."""
+The tensor is generated into DIR and decomposed there; or --run is the JSON object of such a run (polyad cpd
+--stream always) of the same tensor, which may have been made before (held.py lets other programs be stopped
+for its iterations alone). In-memory times come from a tensor of the same dims with P times the nonzeros,
+since the whole one may not fit (PART.ptn, where it was made before). The rate of reading is that of a file
+of one pass's bytes (or of so many of FILE), read in chunks as large as the run's, twice: from the disk (the
+page cache was told to forget it) and again (from as much of the page cache as keeps it). One JSON object a
+line on standard output."""
 
 import argparse
 import json

@@ -149,7 +149,7 @@ static int build_in_memory(struct cpd *cpd, const polyad_plan_options *options,
   polyad_tensor *tensor = NULL;
   int status = cli_try_read_tensor(session, cpd->file, made, &tensor);
   bool streams = cpd->streaming.able && *made == POLYAD_MEMORY_LIMIT;
-  if (status == 0 && !streams) status = cli_library_status(session->context, *made);
+  if (status == 0 && *made != POLYAD_OK && !streams) status = cli_library_failure(session->context);
   status = cli_team_agree(session, status);
   if (status != 0 || streams) {
     polyad_tensor_destroy(tensor);

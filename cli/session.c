@@ -162,7 +162,8 @@ int cli_try_read_tensor(struct cli_session *session, const char *path, polyad_st
 int cli_read_tensor(struct cli_session *session, const char *path, polyad_tensor **tensor) {
   polyad_status made;
   int status = cli_try_read_tensor(session, path, &made, tensor);
-  return status != 0 ? status : cli_library_status(session->context, made);
+  if (status != 0 || made == POLYAD_OK) return status;
+  return cli_library_failure(session->context);
 }
 
 polyad_status cli_plan_of(struct cli_session *session, polyad_tensor **tensor,
