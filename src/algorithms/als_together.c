@@ -205,7 +205,7 @@ static polyad_status leave(struct together *t, int j, polyad_reason reason) {
 /* ---- an iteration --------------------------------------------------------------------------- */
 
 /* The product of mode n between two marks of the device, or two readings of the host's clock. */
-static polyad_status multiply(struct together *t, int n, struct pd_matrix *m) {
+static polyad_status als_together_multiply(struct together *t, int n, struct pd_matrix *m) {
   const struct pd_device *device = t->plan->device;
   const struct pd_call call = {.op = PD_MTTKRP, .mode = n, .factors = t->list, .out = m};
   double begin = pd_seconds();
@@ -223,7 +223,7 @@ static polyad_status update_all(struct together *t, int n) {
   for (int j = 0; j < t->running; ++j)
     for (int k = 0; k < t->plan->order; ++k)
       if (k != n) PD_TRY(pack(t, &t->job[j], k));
-  PD_TRY(multiply(t, n, &m));
+  PD_TRY(als_together_multiply(t, n, &m));
   for (int j = 0; j < t->running; ++j)
     PD_TRY(pd_als_update_mode(t->job[j].als, n, NULL));
   return POLYAD_OK;

@@ -1,6 +1,6 @@
-/* The tables of all formats, one word for each, in the order in which they are listed. A format NAME
- * defines pd_NAME_format, and pd_NAME_kernels_DEVICE for the CPU and for devices that it has kernels
- * on. */
+/* The tables of all formats, one word for each, in the order in which they are listed. A format
+ * NAME defines pd_NAME_format, and pd_NAME_kernels_DEVICE for the CPU and for devices that it has
+ * kernels on. */
 #ifndef PD_TABLES_H
 #define PD_TABLES_H
 
@@ -8,13 +8,14 @@
 
 #define PD_FORMATS(X)                                                                              \
   X(coo)                                                                                           \
-  X(csf) X(modecopy) X(flycoo) X(blco) X(mmcsf) X(bcsf) X(hbcsf) X(hicoo) X(fcoo) X(fwc) X(alto)   \
-      X(hls) X(portable) X(twotree)
+  X(csf)                                                                                           \
+  X(modecopy) X(flycoo) X(blco) X(mmcsf) X(bcsf) X(hbcsf) X(hicoo) X(fcoo) X(fwc) X(alto) X(hls)   \
+      X(portable) X(twotree)
 /** Those with kernels in the CUDA module. */
 #define PD_CUDA_FORMATS(X)                                                                         \
   X(modecopy)                                                                                      \
-  X(flycoo) X(blco) X(mmcsf) X(bcsf) X(hbcsf) X(hicoo) X(fcoo) X(fwc) X(coo) X(alto) X(hls)        \
-      X(twotree)
+  X(flycoo)                                                                                        \
+  X(blco) X(mmcsf) X(bcsf) X(hbcsf) X(hicoo) X(fcoo) X(fwc) X(coo) X(alto) X(hls) X(twotree)
 
 #define PD_DECLARE_TABLES(name)                                                                    \
   extern const struct polyad_format pd_##name##_format;                                            \

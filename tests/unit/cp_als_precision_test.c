@@ -2,6 +2,7 @@
  * format that has kernels on the CPU. */
 #include "als_fixture.h"
 #include "core/random.h"
+#include "plan/plan.h"
 #include "tensor/tensor.h"
 #include <math.h>
 
@@ -103,8 +104,70 @@ static void sparse_counts(void **state) {
   als_context_end(context);
 }
 
+/* ---- how many additions of floats a product goes through ----------------------------------- */
+
+enum { CELLS = 1600, LENGTH = 400, RANK = 32 };
+
+/* The first row's sum of 1 and of many 2^-25, each of which a float that holds 1 loses whole: a
+ * format may lose no more than the additions that it says it makes. Whether it said so. */
+static bool depth_is_true(polyad_context *context, const polyad_tensor *tensor,
+                          const char *format) {
+  static float ones[LENGTH * RANK], out[LENGTH * RANK];
+  const void *factors[3] = {ones, ones, ones};
+  polyad_plan_options wanted;
+  polyad_plan *plan;
+  polyad_workspace *workspace;
+  for (int k = 0; k < LENGTH * RANK; ++k)
+    ones[k] = 1;
+  polyad_plan_options_init(&wanted);
+  wanted.format = format;
+  wanted.precision = POLYAD_F32;
+  wanted.rank = RANK;
+  polyad_status status = polyad_plan_create(context, tensor, &wanted, &plan);
+  if (status == POLYAD_UNSUPPORTED) return false;
+  ALS_OK(context, status);
+  ALS_OK(context, polyad_workspace_create(context, plan, RANK, &workspace));
+  ALS_OK(context, polyad_mttkrp(context, plan, workspace, 0, factors, out));
+  double exact = 1 + (CELLS - 1) * 0x1p-25, unit = 0x1p-24;
+  double roundings =
+      (double)pd_plan_sum_depth(plan, workspace, 0) + 3; /* products, and the entry */
+  for (int r = 0; r < RANK; ++r)
+    if (!(fabs((double)out[r] - exact) <= roundings * unit * exact))
+      fail_msg("%s is off by %.1f roundings; expected at most %.0f", format,
+               fabs((double)out[r] - exact) / exact / unit, roundings);
+  polyad_workspace_destroy(workspace);
+  polyad_plan_destroy(plan);
+  return true;
+}
+
+static void depths_of_sums_are_true(void **state) {
+  (void)state;
+  static const uint64_t dims[3][3] = {{2, 40, 40}, {2, 4, LENGTH}, {2, LENGTH, 4}};
+  static int32_t index[CELLS][3];
+  static double value[CELLS];
+  polyad_context *context = als_context(2);
+  for (int k = 0; k < 3; ++k) {
+    int tried = 0;
+    for (int p = 0; p < CELLS; ++p) {
+      index[p][1] = p / (int)dims[k][2];
+      index[p][2] = p % (int)dims[k][2];
+      value[p] = p == 0 ? 1 : 0x1p-25;
+    }
+    polyad_tensor *tensor = als_tensor(context, 3, dims[k], CELLS, &index[0][0], value);
+    for (int f = 0; f < polyad_format_count(); ++f) {
+      polyad_format_description about;
+      ALS_OK(context, polyad_format_describe(f, &about));
+      tried += depth_is_true(context, tensor, about.name);
+    }
+    assert_true(tried >= 10);
+    polyad_tensor_destroy(tensor);
+  }
+  als_context_end(context);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(planted_components),
-                                     cmocka_unit_test(sparse_counts)};
+                                     cmocka_unit_test(sparse_counts),
+                                     cmocka_unit_test(depths_of_sums_are_true)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

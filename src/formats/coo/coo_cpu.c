@@ -86,6 +86,13 @@ static polyad_status coo_cpu_run(polyad_context *context, const void *storage, v
   return POLYAD_OK;
 }
 
+static uint64_t coo_cpu_sum_depth(const void *storage, const void *scratch, int mode,
+                                  uint64_t longest_row) {
+  (void)scratch;
+  const struct pd_coo *coo = storage;
+  return pd_rowsum_depth(&coo->list[mode], coo->type, longest_row);
+}
+
 static const struct pd_walk coo_cpu_rows = {
     .ops = PD_OPS_MTTKRP | PD_OPS_PI | PD_OPS_GRADIENT | PD_OPS_GAIN,
     .workspace_bytes = coo_cpu_workspace_bytes,
@@ -98,6 +105,6 @@ const struct polyad_kernels pd_coo_kernels_cpu = {
     .format = "coo",
     .device = "cpu",
     .walks = {&coo_cpu_rows, &pd_coo_ttmc_walk},
-    .sum_depth = pd_sum_depth_on_cpu,
+    .sum_depth = coo_cpu_sum_depth,
     .phi_over_mttkrp = 1.9,
 };

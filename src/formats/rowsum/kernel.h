@@ -7,6 +7,9 @@
 enum {
   PD_BLOCK = 128, /* nonzeros whose row offsets are decoded at once; float sums of at most so
                      many terms go into double sums */
+  PD_TERMS = 16,  /* of them, in float sums that are added up: so a product goes through fewer
+                     additions, and a fit of CP-ALS in float is more often precise enough without
+                     a pass over the nonzeros */
   PD_AHEAD = 16,  /* nonzeros between the prefetch of a factor row and its use */
   PD_PREFETCH_FROM = 1 << 19, /* bytes of a factor that the second level of cache keeps */
   PD_VECTORS_MAX = 8,

@@ -48,25 +48,44 @@ static inline __attribute__((always_inline)) void PD_NAME(add)(const struct pd_r
   }
 }
 
+/* total = the sum of the nonzeros [x, end), whose rows are at `at`. */
 static inline __attribute__((always_inline)) void
-PD_NAME(sum)(const struct pd_run *run, int columns, bool prefetches, double *sums) {
+PD_NAME(sum_terms)(const struct pd_run *run, const VAL *x, const VAL *end, const char *const *at,
+                   int columns, bool prefetches, VEC *total) {
   VEC sum[CHAINS][VECTORS];
   for (int c = 0; c < CHAINS; ++c)
     for (int v = 0; v < VECTORS; ++v)
       sum[c][v] = (VEC){0};
-  const VAL *x = run->values, *end = x + run->count;
-  const char *const *at = run->row[0];
   for (; x + CHAINS <= end; x += CHAINS, at += CHAINS)
     for (int c = 0; c < CHAINS; ++c)
       PD_NAME(add)(run, at + c, x[c], columns, prefetches, sum[c]);
   for (; x < end; ++x, ++at)
     PD_NAME(add)(run, at, *x, columns, prefetches, sum[0]);
   for (int v = 0; v < VECTORS; ++v) {
-    VEC total = sum[0][v];
+    total[v] = sum[0][v];
     for (int c = 1; c < CHAINS; ++c)
-      total += sum[c][v];
-    PD_NAME(flush)(&total, run->fresh, sums + v * LANES);
+      total[v] += sum[c][v];
   }
+}
+
+/* Sums of PD_TERMS nonzeros are added up, so that none goes through many additions of floats. */
+static inline __attribute__((always_inline)) void
+PD_NAME(sum)(const struct pd_run *run, int columns, bool prefetches, double *sums) {
+  const uint32_t most = sizeof(VAL) < sizeof(double) ? PD_TERMS : PD_BLOCK;
+  const VAL *x = run->values, *end = x + run->count;
+  const char *const *at = run->row[0];
+  VEC total[VECTORS], part[VECTORS];
+  for (int v = 0; v < VECTORS; ++v)
+    total[v] = (VEC){0};
+  for (; x < end; x += most, at += most) {
+    const VAL *stop = (uint64_t)(end - x) < most ? end : x + most;
+    PD_NAME(sum_terms)(run, x, stop, at, columns, prefetches, part);
+    for (int v = 0; v < VECTORS; ++v)
+      total[v] += part[v];
+    if (stop == end) break; /* no address behind the values */
+  }
+  for (int v = 0; v < VECTORS; ++v)
+    PD_NAME(flush)(&total[v], run->fresh, sums + v * LANES);
 }
 
 static void PD_NAME(run)(const struct pd_run *run, double *sums) {
