@@ -92,8 +92,7 @@ polyad_status pd_als_restarts(polyad_context *context, const polyad_plan *plan,
 cleanup:
   for (uint64_t k = 0; r.task != NULL && k < starts; ++k)
     polyad_ktensor_destroy(r.task[k].model);
-  pd_free(context, r.task);
-  pd_free(context, r.start);
+  PD_FREE(context, r.task, r.start);
   polyad_run_info_clear(&r.info);
   return status;
 }

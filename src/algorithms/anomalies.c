@@ -171,8 +171,7 @@ static polyad_status find_cells(struct pd_anomalies *a) {
     a->result->rows[k].q = q[k];
   }
 cleanup:
-  pd_free(a->context, tests);
-  pd_free(a->context, q);
+  PD_FREE(a->context, tests, q);
   return status;
 }
 

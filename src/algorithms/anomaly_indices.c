@@ -126,8 +126,7 @@ static polyad_status combine_mode(struct pd_anomalies *a, struct units *units, i
                             &units->p[unit], &units->score[unit]);
   }
 cleanup:
-  pd_free(a->context, start);
-  pd_free(a->context, sorted);
+  PD_FREE(a->context, start, sorted);
   return status;
 }
 
@@ -231,8 +230,7 @@ static polyad_status rank_units(struct pd_anomalies *a, const struct units *unit
     a->result->rows[k].q = q[k];
   }
 cleanup:
-  pd_free(a->context, tests);
-  pd_free(a->context, q);
+  PD_FREE(a->context, tests, q);
   return status;
 }
 
@@ -252,10 +250,6 @@ polyad_status pd_anomalies_of_indices(struct pd_anomalies *a) {
   PD_TRY_CLEANUP(anomaly_indices_measure(a, &units));
   status = rank_units(a, &units);
 cleanup:
-  pd_free(a->context, units.value);
-  pd_free(a->context, units.expected);
-  pd_free(a->context, units.p);
-  pd_free(a->context, units.score);
-  pd_free(a->context, units.numbers);
+  PD_FREE(a->context, units.value, units.expected, units.p, units.score, units.numbers);
   return status;
 }

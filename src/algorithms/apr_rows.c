@@ -86,10 +86,7 @@ void pd_apr_rows_destroy(polyad_context *context, struct pd_apr_rows *rows) {
   pd_plan_rows_destroy(context, rows->nonzeros);
   for (int t = 0; t < rows->threads && rows->row != NULL; ++t)
     pd_row_reader_destroy(context, rows->row[t].reader);
-  pd_free(context, rows->row);
-  pd_free(context, rows->memory);
-  pd_free(context, rows->logarithms);
-  pd_free(context, rows);
+  PD_FREE(context, rows->row, rows->memory, rows->logarithms, rows);
 }
 
 /* ---- solving ---------------------------------------------------------------------------- */

@@ -111,11 +111,8 @@ polyad_status pd_complete_blocks_create(struct pd_complete *c) {
 
 void pd_complete_blocks_destroy(struct pd_complete *c) {
   if (c->blocks == NULL) return;
-  pd_free(c->context, c->blocks->first);
-  pd_free(c->context, c->blocks->order);
-  pd_free(c->context, c->blocks->stratum);
-  pd_free(c->context, c->blocks->products);
-  pd_free(c->context, c->blocks);
+  PD_FREE(c->context, c->blocks->first, c->blocks->order, c->blocks->stratum, c->blocks->products,
+          c->blocks);
 }
 
 /* ---- steps ---------------------------------------------------------------------------------- */

@@ -55,8 +55,7 @@ static polyad_status deal_observations(struct pd_complete *c, const polyad_tenso
 cleanup:
   polyad_tensor_destroy(cells);
   polyad_tensor_destroy(weighed);
-  pd_free(context, place[0]);
-  pd_free(context, place[1]);
+  PD_FREE(context, place[0], place[1]);
   return status;
 }
 

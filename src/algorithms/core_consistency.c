@@ -213,9 +213,7 @@ polyad_status pd_core_consistency(struct pd_stage *stage, const struct pd_tree *
   polyad_status status = core_consistency_measure(stage, &c, tree, consistency);
   pd_free(c.context, c.core);
   for (int n = 0; n < model->order; ++n) {
-    pd_free(c.context, c.basis[n].q);
-    pd_free(c.context, c.basis[n].upper);
-    pd_free(c.context, c.basis[n].length);
+    PD_FREE(c.context, c.basis[n].q, c.basis[n].upper, c.basis[n].length);
   }
   return status;
 }

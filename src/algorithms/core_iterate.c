@@ -34,11 +34,7 @@ polyad_status pd_core_work_create(polyad_context *context, const struct pd_core 
 }
 
 void pd_core_work_clear(polyad_context *context, struct pd_core_work *work) {
-  pd_free(context, work->from);
-  pd_free(context, work->to);
-  pd_free(context, work->gram);
-  pd_free(context, work->values);
-  pd_free(context, work->vectors);
+  PD_FREE(context, work->from, work->to, work->gram, work->values, work->vectors);
   *work = (struct pd_core_work){0};
 }
 
@@ -78,8 +74,7 @@ polyad_status pd_core_model_cut(polyad_context *context, const struct pd_core *c
 
 void pd_core_model_clear(polyad_context *context, struct pd_core_model *model) {
   for (int n = 0; n < POLYAD_MAX_ORDER; ++n) {
-    pd_free(context, model->vectors[n]);
-    pd_free(context, model->shares[n]);
+    PD_FREE(context, model->vectors[n], model->shares[n]);
   }
   *model = (struct pd_core_model){0};
 }

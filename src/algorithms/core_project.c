@@ -72,9 +72,7 @@ cleanup:
 
 void pd_tree_clear(struct pd_tree *tree) {
   if (tree->context == NULL) return;
-  pd_free(tree->context, tree->place);
-  pd_free(tree->context, tree->level);
-  pd_free(tree->context, tree->root);
+  PD_FREE(tree->context, tree->place, tree->level, tree->root);
   *tree = (struct pd_tree){0};
 }
 

@@ -174,8 +174,7 @@ static polyad_status cp_als_finish(void *state, polyad_run_info *info) {
   PD_TRY_CLEANUP(finish_model(als, order, info));
   status = pd_als_diagnose(als, order, cosine, info);
 cleanup:
-  pd_free(als->context, order);
-  pd_free(als->context, cosine);
+  PD_FREE(als->context, order, cosine);
   return status;
 }
 

@@ -43,8 +43,7 @@ static polyad_status one_mode(struct pd_stage *stage, const polyad_tensor *tenso
                                       values, vectors, residual));
   pd_hosvd_store(rows, significant(rows, count, values), vectors, count, rank, type, factor);
 cleanup:
-  pd_free(context, values);
-  pd_free(context, vectors);
+  PD_FREE(context, values, vectors);
   pd_unfolding_clear(&x);
   return status;
 }

@@ -40,10 +40,7 @@ polyad_status pd_run_open(struct pd_run *run) {
 }
 
 void pd_run_clear(struct pd_run *run) {
-  pd_free(run->context, run->trace);
-  pd_free(run->context, run->kernel_seconds);
-  pd_free(run->context, run->starts);
-  pd_free(run->context, run->best);
+  PD_FREE(run->context, run->trace, run->kernel_seconds, run->starts, run->best);
   pd_run_unclaim(run);
   *run = (struct pd_run){.context = run->context};
 }

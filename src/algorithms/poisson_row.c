@@ -280,12 +280,8 @@ polyad_status pd_poisson_rows(struct pd_stage *stage, struct pd_poisson_rows *ro
 cleanup:
   for (int t = 0; each != NULL && t < threads; ++t) {
     pd_quadratic_clear(context, &each[t].quadratic);
-    pd_free(context, each[t].pi);
-    pd_free(context, each[t].hessian);
+    PD_FREE(context, each[t].pi, each[t].hessian);
   }
-  pd_free(context, each);
-  pd_free(context, job.place);
-  pd_free(context, job.start);
-  pd_free(context, job.sum);
+  PD_FREE(context, each, job.place, job.start, job.sum);
   return status;
 }

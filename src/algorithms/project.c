@@ -297,12 +297,9 @@ static void project_clear(struct projection *p) {
   polyad_plan_destroy(p->plan);
   pd_double_model_clear(p->context, &p->now);
   for (int n = 0; n < POLYAD_MAX_ORDER; ++n) {
-    pd_free(p->context, p->held[n]);
-    pd_free(p->context, p->gram[n]);
+    PD_FREE(p->context, p->held[n], p->gram[n]);
   }
-  pd_free(p->context, p->v);
-  pd_free(p->context, p->right);
-  pd_free(p->context, p->before);
+  PD_FREE(p->context, p->v, p->right, p->before);
 }
 
 polyad_status polyad_project(polyad_context *context, const polyad_ktensor *model,

@@ -31,11 +31,7 @@ polyad_status pd_quadratic_create(polyad_context *context, uint64_t rank, bool n
 }
 
 void pd_quadratic_clear(polyad_context *context, struct pd_quadratic *q) {
-  pd_free(context, q->v);
-  pd_free(context, q->lower);
-  pd_free(context, q->chosen);
-  pd_free(context, q->wait);
-  pd_free(context, q->scale);
+  PD_FREE(context, q->v, q->lower, q->chosen, q->wait, q->scale);
   *q = (struct pd_quadratic){0};
 }
 

@@ -422,8 +422,7 @@ polyad_status pd_rank_fit(struct pd_rank_job *job, const char *name, const polya
                       .together = fits_go_together(job, plan)};
   memset(models, 0, (size_t)count * sizeof *models);
   polyad_status status = fit_all(&f, ranks);
-  pd_free(job->context, f.todo);
-  pd_free(job->context, f.fit);
+  PD_FREE(job->context, f.todo, f.fit);
   return status;
 }
 
@@ -431,8 +430,7 @@ void pd_rank_models_clear(polyad_context *context, struct pd_rank_models *models
   for (int k = 0; k < count; ++k) {
     for (int s = 0; models[k].start != NULL && s < models[k].count; ++s)
       polyad_ktensor_destroy(models[k].start[s]);
-    pd_free(context, models[k].start);
-    pd_free(context, models[k].objective);
+    PD_FREE(context, models[k].start, models[k].objective);
     polyad_ktensor_destroy(models[k].best);
     polyad_ktensor_destroy(models[k].grown);
     models[k] = (struct pd_rank_models){.count = 0};

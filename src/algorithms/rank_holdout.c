@@ -304,14 +304,11 @@ polyad_status pd_holdout_error(polyad_context *context, const struct pd_holdout 
   status = rank_holdout_compare(&p, error);
 cleanup:
   for (int n = 0; n < tensor->order; ++n) {
-    pd_free(context, p.factor[n]);
-    pd_free(context, p.gram[n]);
+    PD_FREE(context, p.factor[n], p.gram[n]);
   }
   for (int side = 0; side < 2; ++side)
     pd_free(context, p.completed[side]);
-  pd_free(context, p.v);
-  pd_free(context, p.lower);
-  pd_free(context, p.inverse);
+  PD_FREE(context, p.v, p.lower, p.inverse);
   return status;
 }
 

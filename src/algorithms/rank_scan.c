@@ -400,10 +400,7 @@ static void rank_scan_clear(struct scan *s) {
   for (int k = 0; found->best != NULL && k < s->job.options->rank_count; ++k)
     polyad_ktensor_destroy(found->best[k]);
   polyad_ktensor_destroy(found->previous);
-  pd_free(context, found->best);
-  pd_free(context, found->rows);
-  pd_free(context, found->error);
-  pd_free(context, found->match);
+  PD_FREE(context, found->best, found->rows, found->error, found->match);
   pd_holdout_clear(context, &s->holdout);
   pd_tree_clear(&s->tree);
   polyad_tensor_destroy(s->tensor);

@@ -56,8 +56,7 @@ static bool level_ranks_fit(const void *user, const uint64_t *ranks) {
 /* ---- bases ---------------------------------------------------------------------------------- */
 
 static void clear_level(polyad_context *context, struct level *level) {
-  pd_free(context, level->vectors);
-  pd_free(context, level->shares);
+  PD_FREE(context, level->vectors, level->shares);
   *level = (struct level){0};
 }
 
@@ -196,8 +195,7 @@ static void choose_columns(const struct search *s, uint64_t cells, uint64_t *col
 }
 
 static void clear_core(struct search *s) {
-  pd_free(s->context, s->core.data);
-  pd_free(s->context, s->table.data);
+  PD_FREE(s->context, s->core.data, s->table.data);
   s->core.data = s->table.data = NULL;
 }
 

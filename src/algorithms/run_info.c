@@ -38,8 +38,7 @@ void polyad_run_info_clear(polyad_run_info *info) {
   pd_free(NULL, info->trace);
   for (int k = 0; info->models != NULL && k < info->start_count; ++k)
     polyad_ktensor_destroy(info->models[k]);
-  pd_free(NULL, info->models);
-  pd_free(NULL, info->starts);
+  PD_FREE(NULL, info->models, info->starts);
   memset(info, 0, sizeof *info);
 }
 

@@ -96,9 +96,7 @@ cleanup:
   }
   for (int k = 0; kept.model != NULL && k < kept.count; ++k)
     polyad_ktensor_destroy(kept.model[k]);
-  pd_free(context, kept.model);
-  pd_free(context, kept.start);
-  pd_free(context, own);
+  PD_FREE(context, kept.model, kept.start, own);
   polyad_run_info_clear(&kept.info);
   return status;
 }

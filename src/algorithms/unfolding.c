@@ -65,9 +65,7 @@ cleanup:
 
 void pd_unfolding_clear(struct pd_unfolding *x) {
   if (x->context == NULL) return;
-  pd_free(x->context, x->fiber);
-  pd_free(x->context, x->row);
-  pd_free(x->context, x->value);
+  PD_FREE(x->context, x->fiber, x->row, x->value);
   *x = (struct pd_unfolding){0};
 }
 
@@ -138,8 +136,7 @@ static polyad_status unfolding_form_gram(struct pd_stage *stage, const struct pd
   *out = gram;
   gram = NULL;
 cleanup:
-  pd_free(context, gram);
-  pd_free(context, at);
+  PD_FREE(context, gram, at);
   return status;
 }
 

@@ -98,13 +98,10 @@ polyad_status polyad_updater_create(polyad_context *context, const polyad_ktenso
 void polyad_updater_destroy(polyad_updater *updater) {
   if (updater == NULL) return;
   for (int n = 0; n < POLYAD_MAX_ORDER; ++n) {
-    pd_free(updater->context, updater->sums[n].p);
-    pd_free(updater->context, updater->sums[n].q);
-    pd_free(updater->context, updater->sums[n].gram);
+    PD_FREE(updater->context, updater->sums[n].p, updater->sums[n].q, updater->sums[n].gram);
   }
   pd_double_model_clear(updater->context, &updater->model);
-  pd_free(updater->context, updater->clock);
-  pd_free(updater->context, updater);
+  PD_FREE(updater->context, updater->clock, updater);
 }
 
 uint64_t polyad_updater_rows(const polyad_updater *updater) {

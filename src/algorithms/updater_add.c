@@ -360,9 +360,7 @@ static void updater_add_clear(struct pd_addition *a) {
   polyad_tensor_destroy(a->touched);
   pd_double_model_clear(a->context, &a->next);
   for (int n = 0; n < POLYAD_MAX_ORDER; ++n) {
-    pd_free(a->context, a->sums[n].p);
-    pd_free(a->context, a->sums[n].q);
-    pd_free(a->context, a->sums[n].gram);
+    PD_FREE(a->context, a->sums[n].p, a->sums[n].q, a->sums[n].gram);
   }
   void *const arrays[] = {a->local, a->row,    a->right,   a->before, a->v,
                           a->w,     a->square, a->product, a->weight};

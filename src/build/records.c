@@ -417,8 +417,7 @@ polyad_status pd_room_create_values(polyad_context *context, const polyad_tensor
 }
 
 void pd_room_destroy(polyad_context *context, struct pd_room *room) {
-  pd_free(context, room->records);
-  pd_free(context, room->spare);
+  PD_FREE(context, room->records, room->spare);
   *room = (struct pd_room){0};
 }
 
@@ -476,9 +475,6 @@ polyad_status pd_records_sort(polyad_context *context, const struct pd_record_so
   PD_TRY_CLEANUP(PD_NEW(context, (uint64_t)sorter.threads, &sorter.places));
   sort_buckets(&sorter, &head, large);
 cleanup:
-  pd_free(context, sorter.places);
-  pd_free(context, sorter.scratch);
-  pd_free(context, head.begin);
-  pd_free(context, head.places);
+  PD_FREE(context, sorter.places, sorter.scratch, head.begin, head.places);
   return status;
 }

@@ -194,8 +194,6 @@ polyad_status pd_sort_u64(polyad_context *context, uint64_t count, uint64_t *key
   sort_parallel(&sorter, &items, &spare, count, true);
 
 cleanup:
-  pd_free(context, sorter.places);
-  pd_free(context, spare.payload);
-  pd_free(context, spare.keys);
+  PD_FREE(context, sorter.places, spare.payload, spare.keys);
   return status;
 }

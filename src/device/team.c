@@ -63,11 +63,7 @@ void polyad_team_destroy(polyad_team *team) {
   if (team == NULL) return;
   pd_team_leave_device(team);
   team->collectives->leave(team->state, team->failed != POLYAD_OK);
-  pd_free(team->context, team->opening);
-  pd_free(team->context, team->messages);
-  pd_free(team->context, team->parcel);
-  pd_free(team->context, team->room);
-  pd_free(team->context, team);
+  PD_FREE(team->context, team->opening, team->messages, team->parcel, team->room, team);
 }
 
 int polyad_team_rank(const polyad_team *team) { return pd_team_rank(team); }
@@ -358,8 +354,7 @@ polyad_status pd_team_deliver(polyad_context *context, polyad_team *team,
   }
   status = pd_team_exchange(context, team, to, from);
 cleanup:
-  pd_free(context, bytes);
-  pd_free(context, parcel);
+  PD_FREE(context, bytes, parcel);
   if (status != POLYAD_OK) {
     pd_free(context, *memory);
     *memory = NULL;

@@ -80,9 +80,7 @@ static void threads_leave(void *state, bool failed) {
   if (!last) return;
   pthread_mutex_destroy(&shared->lock);
   pthread_cond_destroy(&shared->all_here);
-  pd_free(NULL, shared->shown);
-  pd_free(NULL, shared->member);
-  pd_free(NULL, shared);
+  PD_FREE(NULL, shared->shown, shared->member, shared);
 }
 
 static const struct pd_collectives thread_collectives = {
@@ -102,8 +100,7 @@ static polyad_status create_shared(polyad_context *context, int size, struct sha
   *out = shared;
   return POLYAD_OK;
 cleanup:
-  pd_free(context, shared->shown);
-  pd_free(context, shared);
+  PD_FREE(context, shared->shown, shared);
   return status;
 }
 

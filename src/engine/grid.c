@@ -243,8 +243,7 @@ static polyad_status grid_walk_all(polyad_context *context, int loss, const stru
         gradients[n][k] += walker[t].gradient[model->start[n] + k];
     }
 cleanup:
-  pd_free(context, walker);
-  pd_free(context, room);
+  PD_FREE(context, walker, room);
   return status;
 }
 

@@ -213,8 +213,7 @@ void pd_output_abort(struct pd_output *output) {
   if (output->file >= 0) (void)pd_sys_close(output->file);
   pd_temporary_remove(&output->temporary);
   pd_compressor_destroy(output->compressor);
-  pd_free(output->context, output->buffer);
-  pd_free(output->context, output);
+  PD_FREE(output->context, output->buffer, output);
 }
 
 polyad_status pd_output_probe(polyad_context *context, const char *path) {

@@ -119,6 +119,5 @@ void pd_compressor_destroy(struct pd_compressor *c) {
   for (int t = 0; t < MOST_THREADS; ++t)
     libdeflate_free_compressor(c->gzip[t]);
   ZSTD_freeCCtx(c->zstd);
-  pd_free(c->context, c->out);
-  pd_free(c->context, c);
+  PD_FREE(c->context, c->out, c);
 }

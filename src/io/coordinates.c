@@ -7,8 +7,7 @@ static void destroy_chunk(polyad_context *context, struct pd_coordinates_chunk *
   if (chunk == NULL) return;
   for (int n = 0; n < order; ++n)
     pd_free(context, chunk->index[n]);
-  pd_free(context, chunk->values);
-  pd_free(context, chunk);
+  PD_FREE(context, chunk->values, chunk);
 }
 
 static polyad_status create_chunk(const struct pd_coordinates *c, uint64_t room,

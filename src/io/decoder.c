@@ -250,7 +250,5 @@ void pd_decoder_close(struct pd_decoder *d) {
   if (d->file >= 0) (void)pd_sys_close(d->file);
   pd_inflating.destroy(d->context, d->inflater);
   ZSTD_freeDCtx(d->zstd);
-  pd_free(d->context, d->raw);
-  pd_free(d->context, d->path);
-  pd_free(d->context, d);
+  PD_FREE(d->context, d->raw, d->path, d);
 }

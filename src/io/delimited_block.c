@@ -33,9 +33,7 @@ polyad_status pd_block_open(struct pd_block *b) {
 static void delimited_block_clear(struct pd_block *b) {
   for (int t = 0; t < PD_BLOCK_THREADS; ++t)
     for (int n = 0; n < POLYAD_MAX_ORDER; ++n) {
-      pd_free(b->context, b->fresh[t][n].label);
-      pd_free(b->context, b->fresh[t][n].slot);
-      pd_free(b->context, b->fresh[t][n].made);
+      PD_FREE(b->context, b->fresh[t][n].label, b->fresh[t][n].slot, b->fresh[t][n].made);
       b->fresh[t][n] = (struct pd_fresh){0};
     }
   b->rows = 0;

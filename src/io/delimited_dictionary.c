@@ -22,10 +22,8 @@ polyad_status pd_dictionary_open(polyad_context *context, uint64_t seed,
 }
 
 void pd_dictionary_close(struct pd_dictionary *dictionary) {
-  pd_free(dictionary->context, dictionary->labels.start);
-  pd_free(dictionary->context, dictionary->labels.text);
-  pd_free(dictionary->context, dictionary->hash);
-  pd_free(dictionary->context, dictionary->slot);
+  PD_FREE(dictionary->context, dictionary->labels.start, dictionary->labels.text, dictionary->hash,
+          dictionary->slot);
 }
 
 static bool is_label(const struct pd_labels *labels, uint64_t i, const char *text, size_t length) {
@@ -168,14 +166,11 @@ polyad_status pd_dictionary_sort(struct pd_dictionary *dictionary, uint32_t *pla
     memcpy(sorted.text + sorted.start[i], items[i].text, items[i].length + 1);
     sorted.start[i + 1] = sorted.start[i] + items[i].length + 1;
   }
-  pd_free(context, labels->start);
-  pd_free(context, labels->text);
+  PD_FREE(context, labels->start, labels->text);
   *labels = sorted;
   sorted = (struct pd_labels){0};
 
 cleanup:
-  pd_free(context, items);
-  pd_free(context, sorted.start);
-  pd_free(context, sorted.text);
+  PD_FREE(context, items, sorted.start, sorted.text);
   return status;
 }

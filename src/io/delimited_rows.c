@@ -16,9 +16,7 @@ polyad_status pd_rows_open(polyad_context *context, struct pd_input *input, char
 }
 
 void pd_rows_close(struct pd_rows *rows) {
-  pd_free(rows->context, rows->buffer);
-  pd_free(rows->context, rows->field);
-  pd_free(rows->context, rows->plain);
+  PD_FREE(rows->context, rows->buffer, rows->field, rows->plain);
 }
 
 polyad_status pd_rows_fail(const struct pd_rows *rows, polyad_status status, const char *place,

@@ -107,7 +107,6 @@ polyad_status pd_labels_read_lines(polyad_context *context, const char *path, in
 
 cleanup:
   pd_input_close(input);
-  pd_free(context, lines.labels.start);
-  pd_free(context, lines.labels.text);
+  PD_FREE(context, lines.labels.start, lines.labels.text);
   return status;
 }

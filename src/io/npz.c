@@ -272,8 +272,7 @@ static polyad_status take_labels(const struct pd_npz *npz, polyad_tensor *tensor
     else
       status = pd_npz_fail(npz, array->name, "a label for each index of the mode");
   }
-  pd_free(npz->context, labels.start);
-  pd_free(npz->context, labels.text);
+  PD_FREE(npz->context, labels.start, labels.text);
   return status;
 }
 
@@ -388,9 +387,7 @@ polyad_status pd_npz_read_tensor(polyad_context *context, const char *path, stru
   struct parts parts = {0};
   polyad_status status = pd_npz_read(context, input, &npz);
   if (status == POLYAD_OK) status = npz_take_tensor(&npz, options, &parts, tensor);
-  pd_free(context, parts.coords);
-  pd_free(context, parts.dims);
-  pd_free(context, parts.values);
+  PD_FREE(context, parts.coords, parts.dims, parts.values);
   pd_npz_free(&npz);
   return status;
 }

@@ -136,8 +136,7 @@ static polyad_status take_strings(struct reader *reader, polyad_tensor *tensor, 
   pd_tensor_take_labels(tensor, mode, &labels);
 
 cleanup:
-  pd_free(reader->context, labels.start);
-  pd_free(reader->context, labels.text);
+  PD_FREE(reader->context, labels.start, labels.text);
   return status;
 }
 

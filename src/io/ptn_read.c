@@ -280,8 +280,7 @@ cleanup:
   pd_ptn_source_close(&ptn.source);
   for (int s = 0; s <= POLYAD_MAX_ORDER; ++s)
     pd_free(context, ptn.array[s]);
-  pd_free(context, ptn.checksums);
-  pd_free(context, ptn.labels);
+  PD_FREE(context, ptn.checksums, ptn.labels);
   return status;
 }
 

@@ -78,7 +78,6 @@ polyad_status pd_ptn_write(polyad_context *context, const polyad_tensor *tensor,
 
 cleanup:
   pd_output_abort(output);
-  pd_free(context, checksums);
-  pd_free(context, labels);
+  PD_FREE(context, checksums, labels);
   return status;
 }

@@ -26,8 +26,7 @@ polyad_status pd_scanner_create(polyad_context *context, struct pd_input *input,
 
 void pd_scanner_destroy(struct pd_scanner *scanner) {
   if (scanner == NULL) return;
-  pd_free(scanner->context, scanner->buffer);
-  pd_free(scanner->context, scanner);
+  PD_FREE(scanner->context, scanner->buffer, scanner);
 }
 
 /* The next byte, or -1 at the end. */

@@ -227,8 +227,7 @@ static void merge_clear(struct merge *m) {
   polyad_context *context = m->runs->context;
   for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
     pd_free(context, m->batch.index[n]);
-  pd_free(context, m->batch.values);
-  pd_free(context, m->heap);
+  PD_FREE(context, m->batch.values, m->heap);
   pd_ptn_writer_abort(m->writer);
 }
 

@@ -258,8 +258,7 @@ cleanup:
 
 void pd_zone_close(struct pd_zone *zone) {
   if (zone->context == NULL) return;
-  pd_free(zone->context, zone->at);
-  pd_free(zone->context, zone->offset);
+  PD_FREE(zone->context, zone->at, zone->offset);
   *zone = (struct pd_zone){0};
 }
 

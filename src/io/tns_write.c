@@ -43,8 +43,7 @@ polyad_status pd_tns_write_lines(polyad_context *context, const polyad_tensor *t
       PD_TRY_CLEANUP(pd_output_write(output, text + (size_t)t * room, length[t]));
   }
 cleanup:
-  pd_free(context, text);
-  pd_free(context, length);
+  PD_FREE(context, text, length);
   return status;
 }
 

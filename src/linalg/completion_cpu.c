@@ -53,11 +53,7 @@ static void completion_work_destroy(polyad_context *context, struct pd_completio
     pd_row_system_clear(context, &work->system[t]);
   for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
     pd_free(context, work->column[n]);
-  pd_free(context, work->system);
-  pd_free(context, work->sums);
-  pd_free(context, work->partial);
-  pd_free(context, work->residual);
-  pd_free(context, work);
+  PD_FREE(context, work->system, work->sums, work->partial, work->residual, work);
 }
 
 static polyad_status completion_work_fill(polyad_context *context,

@@ -35,8 +35,7 @@ polyad_status pd_dense_gram_create(polyad_context *context, uint64_t rows, int t
 }
 
 void pd_dense_gram_destroy(polyad_context *context, struct pd_dense_gram *gram) {
-  pd_free(context, gram->sum);
-  pd_free(context, gram->tiles);
+  PD_FREE(context, gram->sum, gram->tiles);
   *gram = (struct pd_dense_gram){0};
 }
 

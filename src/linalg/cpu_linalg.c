@@ -44,10 +44,7 @@ static uint64_t cpu_linalg_work_bytes(uint64_t rank, int threads) {
 
 static void cpu_linalg_work_destroy(polyad_context *context, struct pd_linalg_work *work) {
   if (work == NULL) return;
-  pd_free(context, work->memory);
-  pd_free(context, work->thread);
-  pd_free(context, work->part);
-  pd_free(context, work);
+  PD_FREE(context, work->memory, work->thread, work->part, work);
 }
 
 static void divide_memory(struct pd_linalg_work *work) {

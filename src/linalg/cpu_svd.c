@@ -84,12 +84,8 @@ static void cpu_svd_destroy(polyad_context *context, struct pd_svd_work *work) {
   for (int k = 0; k < work->sizes; ++k)
     pd_subspace_destroy(&work->each[k].image);
   pd_dense_gram_destroy(context, &work->gram);
-  pd_free(context, work->vectors);
-  pd_free(context, work->strongest);
-  pd_free(context, work->values);
-  pd_free(context, work->lapack);
-  pd_free(context, work->integers);
-  pd_free(context, work);
+  PD_FREE(context, work->vectors, work->strongest, work->values, work->lapack, work->integers,
+          work);
 }
 
 /* LAPACK's own memory for the largest Gram matrix and the most vectors. */
@@ -247,8 +243,7 @@ static polyad_status cpu_svd_project(polyad_context *context, struct pd_svd_work
   pd_dense_project(work->threads, y, wide_u, u->columns, wide_core);
   pd_dense_store(core, wide_core, core->columns, 1, core->columns);
 cleanup:
-  pd_free(context, wide_u);
-  pd_free(context, wide_core);
+  PD_FREE(context, wide_u, wide_core);
   return status;
 }
 

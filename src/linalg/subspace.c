@@ -27,11 +27,8 @@ cleanup:
 void pd_subspace_destroy(struct pd_subspace *subspace) {
   polyad_context *context = subspace->context;
   if (context == NULL) return;
-  pd_free(context, subspace->q);
-  pd_free(context, subspace->y);
-  pd_free(context, subspace->values);
-  pd_free(context, subspace->square);
-  pd_free(context, subspace->rotation);
+  PD_FREE(context, subspace->q, subspace->y, subspace->values, subspace->square,
+          subspace->rotation);
   pd_cpu_linalg.work_destroy(context, subspace->work);
   *subspace = (struct pd_subspace){0};
 }

@@ -36,9 +36,6 @@ polyad_status pd_symmetric_leading(struct pd_stage *stage, uint64_t rows, double
       vectors[i * count + r] = vector[i];
   }
 cleanup:
-  pd_free(context, room.work);
-  pd_free(context, room.integers);
-  pd_free(context, room.values);
-  pd_free(context, room.vectors);
+  PD_FREE(context, room.work, room.integers, room.values, room.vectors);
   return status;
 }

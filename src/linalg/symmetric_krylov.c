@@ -308,13 +308,7 @@ static polyad_status symmetric_krylov_make(struct krylov *k, uint64_t wanted) {
 static void symmetric_krylov_clear(struct krylov *k) {
   for (size_t p = 0; k->panel != NULL && p <= k->room; ++p)
     pd_free(k->context, k->panel[p]);
-  pd_free(k->context, k->panel);
-  pd_free(k->context, k->image);
-  pd_free(k->context, k->h);
-  pd_free(k->context, k->schur);
-  pd_free(k->context, k->vectors);
-  pd_free(k->context, k->values);
-  pd_free(k->context, k->inner);
+  PD_FREE(k->context, k->panel, k->image, k->h, k->schur, k->vectors, k->values, k->inner);
 }
 
 polyad_status pd_symmetric_krylov(struct pd_stage *stage, const struct pd_symmetric_operator *a,

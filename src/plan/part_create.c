@@ -121,8 +121,7 @@ static polyad_status choose_grid(polyad_context *context, struct pd_part_making 
       if (size % q == 0) crowding[n * (size + 1) + q] = crowding_of(making, n, q, cut);
   pd_part_choose_grid(part->order, part->dims, nnz, size, crowding, part->grid);
 cleanup:
-  pd_free(context, crowding);
-  pd_free(context, cut);
+  PD_FREE(context, crowding, cut);
   return status;
 }
 
@@ -149,8 +148,7 @@ polyad_status pd_part_cut(polyad_context *context, struct pd_part_making *making
 void pd_part_making_clear(polyad_context *context, struct pd_part_making *making) {
   pd_free(context, making->record);
   for (int n = 0; n < POLYAD_MAX_ORDER; ++n) {
-    pd_free(context, making->nonzeros[n]);
-    pd_free(context, making->cut[n]);
+    PD_FREE(context, making->nonzeros[n], making->cut[n]);
   }
 }
 
@@ -295,10 +293,8 @@ void pd_part_destroy(polyad_context *context, struct pd_part *part) {
   for (int n = 0; n < POLYAD_MAX_ORDER && part->device != NULL; ++n)
     part->device->functions->release(context, part->device, part->mode[n].lent_there);
   for (int n = 0; n < POLYAD_MAX_ORDER; ++n) {
-    pd_free(context, part->mode[n].index);
-    pd_free(context, part->mode[n].held);
-    pd_free(context, part->mode[n].lent);
-    pd_free(context, part->mode[n].lent_row);
+    PD_FREE(context, part->mode[n].index, part->mode[n].held, part->mode[n].lent,
+            part->mode[n].lent_row);
   }
   pd_free(context, part);
 }

@@ -98,9 +98,6 @@ polyad_status pd_part_deal(polyad_context *context, struct pd_part_making *makin
   for (uint64_t k = 0; k < size; ++k)
     making->count += parcel[size + k].bytes / making->record_bytes;
 cleanup:
-  pd_free(context, cell);
-  pd_free(context, records);
-  pd_free(context, place);
-  pd_free(context, parcel);
+  PD_FREE(context, cell, records, place, parcel);
   return status;
 }

@@ -101,9 +101,7 @@ polyad_status pd_part_gather(polyad_context *context, const struct pd_part *part
       memcpy((char *)whole + index[i] * bytes, row + i * bytes, (size_t)bytes);
   }
 cleanup:
-  pd_free(context, from);
-  pd_free(context, indices);
-  pd_free(context, rows);
+  PD_FREE(context, from, indices, rows);
   return status;
 }
 
@@ -142,8 +140,6 @@ polyad_status pd_part_scatter(polyad_context *context, const struct pd_part *par
   mine[0] = (struct pd_parcel){local, rows * bytes};
   status = pd_team_exchange(context, part->team, to, mine);
 cleanup:
-  pd_free(context, parcel);
-  pd_free(context, indices);
-  pd_free(context, packed);
+  PD_FREE(context, parcel, indices, packed);
   return status;
 }

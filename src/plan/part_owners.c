@@ -83,11 +83,7 @@ static polyad_status open_layer(polyad_context *context, const struct pd_part_ma
 }
 
 static void close_layer(polyad_context *context, struct layer *layer) {
-  pd_free(context, layer->rank);
-  pd_free(context, layer->to);
-  pd_free(context, layer->touched);
-  pd_free(context, layer->owner);
-  pd_free(context, layer->kept);
+  PD_FREE(context, layer->rank, layer->to, layer->touched, layer->owner, layer->kept);
 }
 
 /* The indices that this member's nonzeros have. */
@@ -158,10 +154,7 @@ static polyad_status open_home(polyad_context *context, const struct layer *laye
 }
 
 static void close_home(polyad_context *context, struct home *home) {
-  pd_free(context, home->load);
-  pd_free(context, home->keys);
-  pd_free(context, home->owner);
-  pd_free(context, home->answers);
+  PD_FREE(context, home->load, home->keys, home->owner, home->answers);
 }
 
 /* The rows of this home that nobody has. */

@@ -84,11 +84,7 @@ static polyad_status part_predict_make_room(struct prediction *p) {
 
 static void part_predict_clear(struct prediction *p) {
   pd_part_making_clear(p->context, &p->making);
-  pd_free(p->context, p->share);
-  pd_free(p->context, p->held);
-  pd_free(p->context, p->cell);
-  pd_free(p->context, p->keys);
-  pd_free(p->context, p->owner);
+  PD_FREE(p->context, p->share, p->held, p->cell, p->keys, p->owner);
 }
 
 /* ---- counting -------------------------------------------------------------------------------- */

@@ -250,9 +250,7 @@ static polyad_status make_staging(struct builder *b) {
 }
 
 static void drop_staging(struct builder *b) {
-  pd_free(b->context, b->staged);
-  pd_free(b->context, b->staged_count);
-  pd_free(b->context, b->written);
+  PD_FREE(b->context, b->staged, b->staged_count, b->written);
   b->staged = NULL;
   b->staged_count = b->written = NULL;
 }

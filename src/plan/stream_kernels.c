@@ -64,9 +64,7 @@ static void stream_kernels_destroy(polyad_context *context, void *storage) {
   pd_spill_close(&stream->spill);
   for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
     pd_free(context, stream->chunk[n]);
-  pd_free(context, stream->path);
-  pd_free(context, stream->directory);
-  pd_free(context, stream);
+  PD_FREE(context, stream->path, stream->directory, stream);
 }
 
 /* From the tensor's file. Zeros stand for what cannot be read; readable() then tells. */

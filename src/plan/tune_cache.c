@@ -153,8 +153,7 @@ cleanup:
     pd_log(context, POLYAD_LOG_INFO, "what was measured is not kept: %s",
            polyad_last_error(context));
   pd_begin(context); /* no error of the call */
-  pd_free(context, all);
-  pd_free(context, text);
+  PD_FREE(context, all, text);
 }
 
 /* ---- where it lies -------------------------------------------------------------------------- */

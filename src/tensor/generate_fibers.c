@@ -131,9 +131,7 @@ static polyad_status size_level(polyad_context *context, struct pd_fiber_plan *p
     plan->first[n][i + 1] = plan->first[n][i] + own[i];
   }
 cleanup:
-  pd_free(context, largest);
-  pd_free(context, drawn);
-  pd_free(context, extra);
+  PD_FREE(context, largest, drawn, extra);
   return status;
 }
 

@@ -168,8 +168,7 @@ static polyad_status keep_largest(polyad_context *context, polyad_tensor *tensor
     pd_store(tensor->type, tensor->values, place[k], 0);
   status = pd_tensor_merge(context, tensor, POLYAD_DUPLICATES_SUM, true);
 cleanup:
-  pd_free(context, place);
-  pd_free(context, bits);
+  PD_FREE(context, place, bits);
   return status;
 }
 

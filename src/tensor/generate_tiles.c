@@ -70,8 +70,7 @@ static polyad_status choose_tiles(polyad_context *context, struct pd_tile_plan *
   for (uint64_t t = 0; t < plan->tile_count; ++t)
     plan->tiles[t].place = places[t];
 cleanup:
-  pd_free(context, places);
-  pd_free(context, clocks);
+  PD_FREE(context, places, clocks);
   return status;
 }
 
@@ -179,9 +178,7 @@ cleanup:
 }
 
 void pd_tile_plan_destroy(polyad_context *context, struct pd_tile_plan *plan) {
-  pd_free(context, plan->first_nonzero);
-  pd_free(context, plan->first_tile);
-  pd_free(context, plan->tiles);
+  PD_FREE(context, plan->first_nonzero, plan->first_tile, plan->tiles);
   *plan = (struct pd_tile_plan){0};
 }
 

@@ -67,8 +67,7 @@ void polyad_ktensor_destroy(polyad_ktensor *ktensor) {
   if (ktensor == NULL) return;
   for (int n = 0; n < ktensor->order; ++n)
     pd_free(ktensor->context, ktensor->factor[n]);
-  pd_free(ktensor->context, ktensor->weights);
-  pd_free(ktensor->context, ktensor);
+  PD_FREE(ktensor->context, ktensor->weights, ktensor);
 }
 
 int polyad_ktensor_order(const polyad_ktensor *ktensor) { return ktensor->order; }

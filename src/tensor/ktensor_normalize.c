@@ -124,8 +124,7 @@ polyad_status polyad_ktensor_arrange(polyad_context *context, polyad_ktensor *kt
     permute_rows(ktensor, n, order, rows, threads);
 
 cleanup:
-  pd_free(context, rows);
-  pd_free(context, order);
+  PD_FREE(context, rows, order);
   return status;
 }
 

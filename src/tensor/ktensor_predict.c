@@ -185,8 +185,7 @@ static polyad_status rank(polyad_context *context, const polyad_tensor *tensor,
   qsort(item, (size_t)tensor->nnz, sizeof *item, by_group);
   rank_groups(item, tensor->nnz, sorted, score);
 cleanup:
-  pd_free(context, item);
-  pd_free(context, sorted);
+  PD_FREE(context, item, sorted);
   return status;
 }
 

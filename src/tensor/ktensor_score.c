@@ -127,8 +127,7 @@ polyad_status polyad_ktensor_score(polyad_context *context, const polyad_ktensor
   *score = match_greedily(a->rank, b->rank, alike, matching);
 
 cleanup:
-  pd_free(context, lengths);
-  pd_free(context, alike);
+  PD_FREE(context, lengths, alike);
   pd_unscale_model(context, &model_b);
   pd_unscale_model(context, &model_a);
   return status;

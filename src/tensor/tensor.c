@@ -15,9 +15,7 @@ void polyad_tensor_destroy(polyad_tensor *tensor) {
   polyad_context *context = tensor->context;
   pd_tensor_free_arrays(tensor);
   for (int n = 0; n < tensor->order; ++n) {
-    pd_free(context, tensor->mode_name[n]);
-    pd_free(context, tensor->labels[n].start);
-    pd_free(context, tensor->labels[n].text);
+    PD_FREE(context, tensor->mode_name[n], tensor->labels[n].start, tensor->labels[n].text);
   }
   pd_free(context, tensor);
 }

@@ -17,8 +17,7 @@ const char *polyad_tensor_label(const polyad_tensor *tensor, int mode, uint64_t 
 }
 
 static void release_labels(polyad_context *context, struct pd_labels *labels) {
-  pd_free(context, labels->start);
-  pd_free(context, labels->text);
+  PD_FREE(context, labels->start, labels->text);
   *labels = (struct pd_labels){0};
 }
 

@@ -341,9 +341,7 @@ polyad_status polyad_tensor_match(polyad_context *context, const polyad_ktensor 
   for (int n = 0; status == POLYAD_OK && n < model->order; ++n)
     status = name_mode(&match, n, *matched);
   for (int n = 0; n < model->order; ++n) {
-    pd_free(context, match.mode[n].index);
-    pd_free(context, match.mode[n].own.start);
-    pd_free(context, match.mode[n].own.text);
+    PD_FREE(context, match.mode[n].index, match.mode[n].own.start, match.mode[n].own.text);
   }
   if (status != POLYAD_OK) {
     polyad_tensor_destroy(*matched);

@@ -86,9 +86,7 @@ static polyad_status find_pairs(polyad_context *context, const polyad_tensor *te
   status = pd_tensor_create_take(context, 2, dims, tensor->nnz, tensor->type, index, &values,
                                  POLYAD_DUPLICATES_MAX, POLYAD_ZEROS_DROP, pairs);
 cleanup:
-  pd_free(context, index[0]);
-  pd_free(context, index[1]);
-  pd_free(context, values);
+  PD_FREE(context, index[0], index[1], values);
   return status;
 }
 
@@ -119,8 +117,7 @@ static polyad_status weigh_terms(polyad_context *context, polyad_tensor *tensor,
       pd_store(tensor->type, tensor->values, p,
                pd_tensor_value(tensor, p) * weight[slice_place(&places, p)]);
   }
-  pd_free(context, weight);
-  pd_free(context, places.used);
+  PD_FREE(context, weight, places.used);
   polyad_tensor_destroy(pairs);
   return status;
 }
@@ -153,9 +150,7 @@ static polyad_status scale_slices(polyad_context *context, polyad_tensor *tensor
         pd_store(tensor->type, tensor->values, p, pd_tensor_value(tensor, p) / most[k] / size);
     }
   }
-  pd_free(context, sum);
-  pd_free(context, most);
-  pd_free(context, places.used);
+  PD_FREE(context, sum, most, places.used);
   return status;
 }
 

@@ -71,8 +71,7 @@ void polyad_ttensor_destroy(polyad_ttensor *ttensor) {
   if (ttensor == NULL) return;
   for (int n = 0; n < ttensor->order; ++n)
     pd_free(ttensor->context, ttensor->factor[n]);
-  pd_free(ttensor->context, ttensor->core);
-  pd_free(ttensor->context, ttensor);
+  PD_FREE(ttensor->context, ttensor->core, ttensor);
 }
 
 int polyad_ttensor_order(const polyad_ttensor *ttensor) { return ttensor->order; }

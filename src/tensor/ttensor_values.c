@@ -168,9 +168,7 @@ static polyad_status norm_squared(polyad_context *context, const polyad_ttensor 
     *squared += from[k] * (long double)pd_load(model->type, model->core, k);
   if (!(*squared > 0)) *squared = 0;
 cleanup:
-  pd_free(context, from);
-  pd_free(context, to);
-  pd_free(context, g);
+  PD_FREE(context, from, to, g);
   return status;
 }
 

@@ -100,9 +100,6 @@ polyad_status pd_flycoo_check(polyad_context *context, const void *pointer) {
     if (storage->sorted) PD_TRY_CLEANUP(flycoo_check_check_rows(context, &work, mode));
   }
 cleanup:
-  pd_free(context, work.owner);
-  pd_free(context, work.taken);
-  pd_free(context, work.at);
-  pd_free(context, work.output);
+  PD_FREE(context, work.owner, work.taken, work.at, work.output);
   return status;
 }

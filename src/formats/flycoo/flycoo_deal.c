@@ -1,11 +1,7 @@
 #include "formats/flycoo/flycoo_deal.h"
 
 void pd_flycoo_deal_clear(polyad_context *context, struct pd_flycoo_deal *deal) {
-  pd_free(context, deal->degree);
-  pd_free(context, deal->part);
-  pd_free(context, deal->place);
-  pd_free(context, deal->load);
-  pd_free(context, deal->start);
+  PD_FREE(context, deal->degree, deal->part, deal->place, deal->load, deal->start);
   *deal = (struct pd_flycoo_deal){0};
 }
 

@@ -136,7 +136,6 @@ polyad_status pd_flycoo_fill(polyad_context *context, const polyad_tensor *tenso
   if (!storage->remap) status = write_ordered_copies(context, storage);
 cleanup:
   pd_flycoo_deal_clear(context, &job.deal);
-  pd_free(context, job.permutation);
-  pd_free(context, job.place);
+  PD_FREE(context, job.permutation, job.place);
   return status;
 }

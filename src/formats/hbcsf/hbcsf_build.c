@@ -79,9 +79,7 @@ static polyad_status hbcsf_build_divide(polyad_context *context, const polyad_te
     memcpy(to->order + slices.target[s], order + slices.start[s],
            (slices.start[s + 1] - slices.start[s]) * sizeof *order);
 cleanup:
-  pd_free(context, slices.start);
-  pd_free(context, slices.kind);
-  pd_free(context, slices.target);
+  PD_FREE(context, slices.start, slices.kind, slices.target);
   return status;
 }
 
@@ -126,7 +124,6 @@ polyad_status pd_hbcsf_build(polyad_context *context, const polyad_tensor *tenso
                                  division.order + mode->singles + mode->listed, PD_HBCSF_FIBER_MOST,
                                  &mode->tree));
 cleanup:
-  pd_free(context, sorted);
-  pd_free(context, division.order);
+  PD_FREE(context, sorted, division.order);
   return status;
 }

@@ -136,8 +136,7 @@ static polyad_status build_superblocks(polyad_context *context, struct pd_hicoo 
   for (int n = 0; n < hicoo->head.order; ++n)
     PD_TRY_CLEANUP(build_groups(context, hicoo, n, first_block, index));
 cleanup:
-  pd_free(context, first_block);
-  pd_free(context, index);
+  PD_FREE(context, first_block, index);
   return status;
 }
 

@@ -23,12 +23,7 @@ struct job {
 static void hls_build_clear(polyad_context *context, struct job *job) {
   for (int k = 0; k < PD_HLS_SPAN; ++k)
     pd_free(context, job->tile_index[k]);
-  pd_free(context, job->cell);
-  pd_free(context, job->permutation);
-  pd_free(context, job->begin);
-  pd_free(context, job->tiles);
-  pd_free(context, job->dense);
-  pd_free(context, job->sparse);
+  PD_FREE(context, job->cell, job->permutation, job->begin, job->tiles, job->dense, job->sparse);
 }
 
 void pd_hls_set_bits(struct pd_hls *hls) {

@@ -54,8 +54,7 @@ static polyad_status count_dense(polyad_context *context, const polyad_tensor *t
     if (q - p >= (uint64_t)threshold) *dense += q - p;
   }
 cleanup:
-  pd_free(context, sample);
-  pd_free(context, start);
+  PD_FREE(context, sample, start);
   return status;
 }
 

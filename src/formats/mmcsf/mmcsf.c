@@ -111,8 +111,7 @@ static polyad_status build_tree(polyad_context *context, const polyad_tensor *te
     status = pd_fibers_build(context, tensor, levels, count, order, 0, &mmcsf->tree[t]);
   }
 cleanup:
-  pd_free(context, places);
-  pd_free(context, order);
+  PD_FREE(context, places, order);
   return status;
 }
 
@@ -138,8 +137,7 @@ static polyad_status mmcsf_build(polyad_context *context, polyad_tensor *tensor,
 cleanup:
   for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
     pd_free(context, choice.order[n]);
-  pd_free(context, choice.longest);
-  pd_free(context, choice.mode);
+  PD_FREE(context, choice.longest, choice.mode);
   return status;
 }
 

@@ -185,8 +185,7 @@ static polyad_status deal_rows(polyad_context *context, const struct pd_modecopy
   for (int k = 0; k < partitions; ++k)
     copy->part_start[k + 1] = copy->part_start[k] + load[k];
 cleanup:
-  pd_free(context, load);
-  pd_free(context, size);
+  PD_FREE(context, load, size);
   return status;
 }
 

@@ -73,8 +73,6 @@ polyad_status pd_partition_vertices(polyad_context *context, uint64_t vertices,
     if (!cyclic) sift_down(load, heap, partitions);
   }
 cleanup:
-  pd_free(context, heap);
-  pd_free(context, vertex);
-  pd_free(context, keys);
+  PD_FREE(context, heap, vertex, keys);
   return status;
 }

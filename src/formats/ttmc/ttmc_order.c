@@ -24,8 +24,7 @@ uint64_t pd_ttmc_order_bytes(uint64_t segments, bool single) {
 }
 
 void pd_ttmc_order_clear(polyad_context *context, struct pd_ttmc_order *order) {
-  pd_free(context, order->first);
-  pd_free(context, order->begin);
+  PD_FREE(context, order->first, order->begin);
   *order = (struct pd_ttmc_order){0};
 }
 

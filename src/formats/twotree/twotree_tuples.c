@@ -155,9 +155,7 @@ static polyad_status name_tuples(polyad_context *context, const struct pd_twotre
 
 void pd_twotree_sorted_clear(polyad_context *context, struct pd_twotree_sorted *s) {
   pd_room_destroy(context, &s->room);
-  pd_free(context, s->start);
-  pd_free(context, s->number);
-  pd_free(context, s->values);
+  PD_FREE(context, s->start, s->number, s->values);
   for (int k = 0; k < PD_TWOTREE_MAX_ORDER; ++k)
     pd_free(context, s->index[k]);
   *s = (struct pd_twotree_sorted){0};
@@ -260,8 +258,7 @@ polyad_status pd_twotree_tuples_make(polyad_context *context, const polyad_tenso
 }
 
 void pd_twotree_tuples_clear(polyad_context *context, polyad_tensor *tuples) {
-  pd_free(context, tuples->index[0]);
-  pd_free(context, tuples->values);
+  PD_FREE(context, tuples->index[0], tuples->values);
 }
 
 /* Tuples ascend: none is there twice. */
