@@ -127,9 +127,12 @@ void pd_free(polyad_context *context, void *pointer) {
   if (pointer == NULL) return;
   struct block_header header = *header_of(pointer);
   polyad_context *owner = header.context;
-  atomic_fetch_sub(&owner->memory_in_use, header.bytes);
+  uint64_t left = atomic_fetch_sub(&owner->memory_in_use, header.bytes) - header.bytes;
   owner->allocator.release(owner->allocator.user, (char *)pointer - header.offset,
                            (size_t)header.bytes);
+  /* What nobody may want again goes back: no more is kept than is in use. */
+  uint64_t kept = atomic_load(&owner->arena.kept);
+  if (kept > left) pd_arena_return(&owner->arena, kept - left);
 }
 
 void pd_free_all(polyad_context *context, void *const *pointers, size_t count) {
