@@ -3,7 +3,7 @@
 #include "fuzz_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  static const struct pd_tns_blocks whole = {64 << 10, 64 << 10}, pieces = {257, 7};
+  static const struct pd_tns_blocks whole = {64 << 10, 64 << 10, NULL}, pieces = {257, 7, NULL};
   if (size == 0) return 0;
   const char *path = fuzz_file(data + 1, size - 1);
   polyad_read_options options = fuzz_text_options(data[0]);
