@@ -9,8 +9,9 @@
 #define PD_FORMATS(X)                                                                              \
   X(coo)                                                                                           \
   X(csf)                                                                                           \
-  X(modecopy) X(flycoo) X(blco) X(mmcsf) X(bcsf) X(hbcsf) X(hicoo) X(fcoo) X(fwc) X(alto) X(hls)   \
-      X(portable) X(twotree)
+  X(modecopy)                                                                                      \
+  X(flycoo)                                                                                        \
+  X(blco) X(mmcsf) X(bcsf) X(hbcsf) X(hicoo) X(fcoo) X(fwc) X(alto) X(hls) X(portable) X(twotree)
 /** Those with kernels in the CUDA module. */
 #define PD_CUDA_FORMATS(X)                                                                         \
   X(modecopy)                                                                                      \
