@@ -71,18 +71,22 @@ PD_NAME(sum_terms)(const struct pd_run *run, const VAL *x, const VAL *end, const
 /* Sums of PD_TERMS nonzeros are added up, so that none goes through many additions of floats. */
 static inline __attribute__((always_inline)) void
 PD_NAME(sum)(const struct pd_run *run, int columns, bool prefetches, double *sums) {
-  const uint32_t most = sizeof(VAL) < sizeof(double) ? PD_TERMS : PD_BLOCK;
+  const uint32_t most = sizeof(VAL) < sizeof(double) ? PD_TERMS : UINT32_MAX;
   const VAL *x = run->values, *end = x + run->count;
   const char *const *at = run->row[0];
   VEC total[VECTORS], part[VECTORS];
-  for (int v = 0; v < VECTORS; ++v)
-    total[v] = (VEC){0};
-  for (; x < end; x += most, at += most) {
-    const VAL *stop = (uint64_t)(end - x) < most ? end : x + most;
-    PD_NAME(sum_terms)(run, x, stop, at, columns, prefetches, part);
+  if (most == UINT32_MAX) {
+    PD_NAME(sum_terms)(run, x, end, at, columns, prefetches, total);
+  } else {
     for (int v = 0; v < VECTORS; ++v)
-      total[v] += part[v];
-    if (stop == end) break; /* no address behind the values */
+      total[v] = (VEC){0};
+    for (; x < end; x += most, at += most) {
+      const VAL *stop = (uint64_t)(end - x) < most ? end : x + most;
+      PD_NAME(sum_terms)(run, x, stop, at, columns, prefetches, part);
+      for (int v = 0; v < VECTORS; ++v)
+        total[v] += part[v];
+      if (stop == end) break; /* no address behind the values */
+    }
   }
   for (int v = 0; v < VECTORS; ++v)
     PD_NAME(flush)(&total[v], run->fresh, sums + v * LANES);
