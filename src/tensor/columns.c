@@ -76,12 +76,11 @@ struct found {
 /* One pass: the entries of largest magnitude and, where `by` is given, sums of what `by` scales. */
 static void look(const struct pd_columns *columns, bool one, const struct powers *by,
                  struct found *found) {
+  memset(found, 0, sizeof *found);
 #pragma omp parallel for num_threads(columns_threads_of(columns)) schedule(static)
   for (int part = 0; part < PARTS; ++part) {
-    double *peak = found->peak[part], *sum = found->sum[part];
     uint64_t end = pd_part_begin(columns->rows, part + 1, PARTS);
-    memset(peak, 0, sizeof found->peak[part]);
-    memset(sum, 0, sizeof found->sum[part]);
+    double *peak = found->peak[part], *sum = found->sum[part];
     for (uint64_t row = pd_part_begin(columns->rows, part, PARTS); row < end; ++row) {
       ON_ROW(peak, columns, row, peak);
       if (by == NULL) continue;
