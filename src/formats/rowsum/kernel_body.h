@@ -71,17 +71,16 @@ PD_NAME(sum_terms)(const struct pd_run *run, const VAL *x, const VAL *end, const
 /* Sums of PD_TERMS nonzeros are added up, so that none goes through many additions of floats. */
 static inline __attribute__((always_inline)) void
 PD_NAME(sum)(const struct pd_run *run, int columns, bool prefetches, double *sums) {
-  const uint32_t most = sizeof(VAL) < sizeof(double) ? PD_TERMS : UINT32_MAX;
   const VAL *x = run->values, *end = x + run->count;
   const char *const *at = run->row[0];
   VEC total[VECTORS], part[VECTORS];
-  if (most == UINT32_MAX) {
+  if (VAL_IS_DOUBLE) {
     PD_NAME(sum_terms)(run, x, end, at, columns, prefetches, total);
   } else {
     for (int v = 0; v < VECTORS; ++v)
       total[v] = (VEC){0};
-    for (; x < end; x += most, at += most) {
-      const VAL *stop = (uint64_t)(end - x) < most ? end : x + most;
+    for (; x < end; x += PD_TERMS, at += PD_TERMS) {
+      const VAL *stop = end - x < PD_TERMS ? end : x + PD_TERMS;
       PD_NAME(sum_terms)(run, x, stop, at, columns, prefetches, part);
       for (int v = 0; v < VECTORS; ++v)
         total[v] += part[v];
