@@ -33,8 +33,8 @@ POLYAD_API void polyad_cp_als_options_init(polyad_cp_als_options *options);
  *  returned with POLYAD_OK and reason POLYAD_REASON_CANCELLED. Nor is a breakdown, which is logged
  *  as a warning and explained in info->diagnosis.
  *
- *  Several starts go side by side on the host's memory, with one MTTKRP for as many of them as have
- *  room in its columns: the progress function then hears of them in turn, each has its share of the
+ *  Several starts go side by side on one device, with one MTTKRP for as many of them as have room
+ *  in its columns: the progress function then hears of them in turn, each has its share of the
  *  time of a product, and an iteration takes as long as that of all of them.
  *
  *  The reported fit is that of the returned model, to info->fit_bound (a bound from rounding error

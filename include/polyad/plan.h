@@ -51,8 +51,8 @@ typedef struct polyad_plan_options {
                           */
   uint64_t rank;         /**< number of components the kernels will be called with */
   uint64_t columns;      /**< of all runs together that will go side by side, as the starts of
-                              polyad_cp_als() and polyad_rank_scan() do on the host's memory; at most
-                              the rank (default 0): no such runs */
+                              polyad_cp_als() and polyad_rank_scan() do on one device; at most the
+                              rank (default 0): no such runs */
   polyad_type precision; /**< type of values and factors (default POLYAD_F64) */
   int tune;              /**< non-zero: measure candidates instead of estimating, for
                               POLYAD_KERNEL_MTTKRP and POLYAD_KERNEL_PHI */

@@ -101,11 +101,11 @@ POLYAD_API void polyad_rank_result_clear(polyad_rank_result *result);
  *  than a smaller one; the best start is then iterated on to a hundredth of the tolerance (for at
  *  most four times max_iterations; CP-APR: no further).
  *
- *  On the host's memory, runs of least squares go side by side: an MTTKRP of all their columns
- * reads the nonzeros once for all of them, and runs that have converged make room for the next.
- * Fits are those of the same starts alone to rounding. Ranks of a small tensor are fitted at once,
- * those of a large one (2^29 nonzeros times columns) and those of CP-APR and on a GPU one after the
- * other.
+ *  On one device, runs of least squares go side by side: an MTTKRP of all their columns reads the
+ *  nonzeros once for all of them, and runs that have converged make room for the next. Fits are
+ *  those of the same starts alone to rounding. Ranks of a small tensor are fitted at once; those of
+ *  a large one (2^29 nonzeros times columns), those of CP-APR, and those on several devices are
+ *  fitted one after the other.
  *
  *  The held-out error is found by bi-cross-validation (A. B. Owen and P. O. Perry, Bi-cross-
  *  validation of the SVD and the nonnegative matrix factorization, Ann. Appl. Stat. 3, 2009): the
