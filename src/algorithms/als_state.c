@@ -8,8 +8,9 @@
 /* A mode too long for its factor is named: it is what a user can change. */
 static polyad_status als_state_check_memory(polyad_context *context, const polyad_plan *plan,
                                             const polyad_cp_als_options *options) {
-  uint64_t row = pd_mul_saturated(options->rank, pd_type_bytes(plan->type));
-  uint64_t total = 0, limit = polyad_memory_limit(context);
+  uint64_t stride = pd_factor_stride(plan->device, plan->type, options->rank);
+  uint64_t row = pd_mul_saturated(stride, pd_type_bytes(plan->type)), total = 0;
+  uint64_t limit = polyad_memory_limit(context);
   for (int n = 0; n < plan->order; ++n) {
     uint64_t bytes = pd_mul_saturated(plan->dims[n], row);
     total = pd_add_saturated(total, bytes);
@@ -43,7 +44,7 @@ static polyad_status als_state_create_matrices(struct pd_als *als) {
   for (int n = 0; n < als->order; ++n) {
     PD_TRY(pd_matrix_over_host(context, als->device, plan->type, plan->dims[n], rank,
                                als->model->factor[n], &als->factor[n]));
-    PD_TRY(pd_matrix_create(context, als->device, plan->type, plan->dims[n], rank, &als->spare[n]));
+    PD_TRY(pd_factor_create(context, als->device, plan->type, plan->dims[n], rank, &als->spare[n]));
     PD_TRY(pd_matrix_create(context, als->device, POLYAD_F64, rank, rank, &als->gram[n]));
     PD_TRY(pd_matrix_create(context, als->device, POLYAD_F64, 1, rank, &als->peak[n]));
     als->factor_list[n] = &als->factor[n];
@@ -52,14 +53,14 @@ static polyad_status als_state_create_matrices(struct pd_als *als) {
   if (pd_als_rounds(als)) {
     int last = als->order - 1;
     PD_TRY(
-        pd_matrix_create(context, als->device, plan->type, plan->dims[last], rank, &als->rounded));
+        pd_factor_create(context, als->device, plan->type, plan->dims[last], rank, &als->rounded));
     als->factor_list[last] = &als->rounded;
   }
   PD_TRY(pd_matrix_create(context, als->device, POLYAD_F64, 1, rank, &als->lambda));
   PD_TRY(pd_matrix_create(context, als->device, POLYAD_F64, 1, rank, &als->lambda_before));
   PD_TRY(pd_matrix_create(context, als->device, POLYAD_F64, rank, rank, &als->v));
   if (!als->options->nonnegative) return POLYAD_OK;
-  return pd_matrix_create(context, als->device, plan->type, pd_longest(plan->order, plan->dims),
+  return pd_factor_create(context, als->device, plan->type, pd_longest(plan->order, plan->dims),
                           rank, &als->m);
 }
 

@@ -106,11 +106,11 @@ static polyad_status make_matrices(struct together *t, uint64_t width) {
   uint64_t longest = pd_longest(plan->order, plan->dims);
   clear_matrices(t);
   for (int n = 0; n < plan->order; ++n) {
-    PD_TRY(pd_matrix_create(t->context, plan->device, plan->type, plan->dims[n], width,
+    PD_TRY(pd_factor_create(t->context, plan->device, plan->type, plan->dims[n], width,
                             &t->factor[n]));
     t->list[n] = &t->factor[n];
   }
-  PD_TRY(pd_matrix_create(t->context, plan->device, plan->type, longest, width, &t->m));
+  PD_TRY(pd_factor_create(t->context, plan->device, plan->type, longest, width, &t->m));
   PD_TRY(polyad_workspace_create(t->context, plan, width, &t->workspace));
   t->width = width;
   return POLYAD_OK;
@@ -124,7 +124,7 @@ static polyad_status als_together_lay_out(struct together *t) {
   uint64_t column = 0;
   for (int n = 0; n < t->plan->order; ++n)
     PD_TRY(t->plan->device->functions->fill_zero(t->context, t->plan->device, t->factor[n].data,
-                                                 t->factor[n].rows * t->width *
+                                                 t->factor[n].rows * t->factor[n].stride *
                                                      pd_type_bytes(t->plan->type)));
   for (int j = 0; j < t->running; ++j) {
     struct job *job = &t->job[j];

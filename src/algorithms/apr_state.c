@@ -6,7 +6,8 @@
 static bool by_rows(const struct pd_apr *apr) { return apr->options->method != POLYAD_APR_MU; }
 
 static polyad_status apr_state_check_memory(const struct pd_apr *apr) {
-  uint64_t row = pd_mul_saturated(apr->options->rank, pd_type_bytes(apr->plan->type)), total = 0;
+  uint64_t stride = pd_factor_stride(apr->device, apr->plan->type, apr->options->rank);
+  uint64_t row = pd_mul_saturated(stride, pd_type_bytes(apr->plan->type)), total = 0;
   for (int n = 0; n < apr->order; ++n)
     total = pd_add_saturated(total, pd_mul_saturated(apr->plan->dims[n], row));
   if (!by_rows(apr)) total = pd_mul_saturated(total, 2); /* Phi */
@@ -39,7 +40,7 @@ static polyad_status apr_state_create_matrices(struct pd_apr *apr) {
                                apr->model->factor[n], &apr->factor[n]));
     apr->factor_list[n] = &apr->factor[n];
     if (by_rows(apr)) continue;
-    PD_TRY(pd_matrix_create(context, apr->device, plan->type, plan->dims[n], rank, &apr->phi[n]));
+    PD_TRY(pd_factor_create(context, apr->device, plan->type, plan->dims[n], rank, &apr->phi[n]));
   }
   PD_TRY(pd_matrix_create(context, apr->device, POLYAD_F64, 1, rank, &apr->lambda));
   return pd_matrix_create(context, apr->device, POLYAD_F64, 1, 1, &apr->logarithms);

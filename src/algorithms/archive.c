@@ -176,13 +176,13 @@ polyad_status pd_archive_impossible(struct pd_archive *archive, const char *what
 
 static polyad_status load_matrix(struct pd_archive *archive, const char *what,
                                  struct pd_matrix *matrix, void *host) {
-  PD_TRY(pd_archive_numbers(archive, what, matrix->type, matrix->rows * matrix->stride, host));
+  PD_TRY(pd_archive_numbers(archive, what, matrix->type, matrix->rows * matrix->columns, host));
   return pd_matrix_from_host(archive->context, matrix, host);
 }
 
 polyad_status pd_archive_matrix(struct pd_archive *archive, const char *what,
                                 struct pd_matrix *matrix, void *host) {
-  uint64_t bytes = matrix->rows * matrix->stride * pd_type_bytes(matrix->type);
+  uint64_t bytes = matrix->rows * matrix->columns * pd_type_bytes(matrix->type);
   void *room = NULL;
   if (archive->task == PD_ARCHIVE_COUNT) return archive_pass(archive, NULL, bytes);
   if (host == NULL && matrix->device->functions->host_memory) host = matrix->data;

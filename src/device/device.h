@@ -46,6 +46,7 @@ enum { PD_DEVICE_MARKS = 2 * POLYAD_MAX_ORDER };
  *  without waiting unless they say so. */
 struct pd_device_functions {
   bool host_memory; /* its memory is the host's: matrices may lie in the caller's arrays */
+  bool wide_rows;   /* its kernels read rows of factors 16 bytes at a time: pd_wide_stride() */
   polyad_status (*allocate)(polyad_context *context, const struct pd_device *device, uint64_t bytes,
                             void **out);
   void (*release)(polyad_context *context, const struct pd_device *device, void *pointer);
@@ -57,7 +58,7 @@ struct pd_device_functions {
   polyad_status (*copy)(polyad_context *context, const struct pd_device *device, void *to,
                         const void *from, uint64_t bytes);
   /** Copies `rows` pieces of `bytes` each, whose beginnings lie `to_step` and `from_step` bytes
-   *  apart. NULL: the device cannot. */
+   *  apart. NULL: the device cannot, and has no wide rows. */
   polyad_status (*copy_pieces)(polyad_context *context, const struct pd_device *device, void *to,
                                uint64_t to_step, const void *from, uint64_t from_step,
                                uint64_t bytes, uint64_t rows);
@@ -123,11 +124,25 @@ polyad_status pd_device_of(polyad_context *context, const struct pd_device **dev
 polyad_status pd_devices_of(polyad_context *context, const struct pd_device **device,
                             const struct pd_device **second);
 
+/** Elements from row to row of a matrix whose rows are read 16 bytes at a time: every row begins at
+ *  a multiple of 16 bytes, but for rows of up to 8, which would only become longer. */
+static inline uint64_t pd_wide_stride(polyad_type type, uint64_t columns) {
+  uint64_t unit = 16 / pd_type_bytes(type);
+  return 2 * columns <= unit ? columns : (columns + unit - 1) / unit * unit;
+}
+
 /** Matrices: rows x columns of zeros; stride == columns. */
 polyad_status pd_matrix_create(polyad_context *context, const struct pd_device *device,
                                polyad_type type, uint64_t rows, uint64_t columns,
                                struct pd_matrix *matrix);
-/** A matrix with the contents of a host array: the array itself where the device can use it
+/** Elements from row to row of a factor on the device. */
+uint64_t pd_factor_stride(const struct pd_device *device, polyad_type type, uint64_t columns);
+/** A matrix as kernels read and write factors fastest: rows begin pd_factor_stride() elements
+ * apart. What lies behind a row's columns is zero, and kernels keep it so. */
+polyad_status pd_factor_create(polyad_context *context, const struct pd_device *device,
+                               polyad_type type, uint64_t rows, uint64_t columns,
+                               struct pd_matrix *matrix);
+/** A factor with the contents of a host array: the array itself where the device can use it
  *  (changes then go straight there), else a copy on the device. */
 polyad_status pd_matrix_over_host(polyad_context *context, const struct pd_device *device,
                                   polyad_type type, uint64_t rows, uint64_t columns, void *host,

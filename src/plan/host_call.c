@@ -83,14 +83,14 @@ static polyad_status on_device(polyad_context *context, const struct pd_host_cal
     pointer[n] = &matrix[n];
     matrix[n].columns = call->workspace->ranks[n];
     if (n == call->mode && !pd_op_needs_model(&call->op)) continue;
-    PD_TRY_CLEANUP(pd_matrix_create(context, plan->device, plan->type, plan->dims[n],
+    PD_TRY_CLEANUP(pd_factor_create(context, plan->device, plan->type, plan->dims[n],
                                     call->workspace->ranks[n], &matrix[n]));
     PD_TRY_CLEANUP(pd_matrix_from_host(context, &matrix[n], call->factors[n]));
     matrix[n].version = call->workspace->versions[n];
   }
   if (out != NULL)
-    PD_TRY_CLEANUP(
-        pd_matrix_create(context, plan->device, shape->type, shape->rows, shape->columns, &result));
+    PD_TRY_CLEANUP((call->op.combine == PD_KRONECKER ? pd_matrix_create : pd_factor_create)(
+        context, plan->device, shape->type, shape->rows, shape->columns, &result));
   PD_TRY_CLEANUP(host_call_run(context, call, pointer, &result));
   if (out != NULL) status = pd_matrix_to_host(context, &result, out);
 cleanup:

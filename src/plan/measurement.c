@@ -44,7 +44,7 @@ static polyad_status measurement_create(polyad_workspace *workspace, const void 
   }
   *m = (polyad_measurement){.context = context, .plan = plan, .workspace = workspace, .mode = -1};
   for (int n = 0; n < plan->order; ++n) {
-    PD_TRY_CLEANUP(pd_matrix_create(context, plan->device, plan->type, plan->dims[n],
+    PD_TRY_CLEANUP(pd_factor_create(context, plan->device, plan->type, plan->dims[n],
                                     workspace->ranks[n], &m->factor[n]));
     PD_TRY_CLEANUP(pd_matrix_from_host(context, &m->factor[n], factors[n]));
     pd_matrix_touch(&m->factor[n]);
@@ -112,14 +112,16 @@ polyad_status polyad_measurement_set_cold(polyad_measurement *measurement, int c
 static polyad_status prepare_out(polyad_measurement *m, int mode) {
   const polyad_plan *plan = m->plan;
   uint64_t columns = m->workspace->ranks[mode], bytes;
-  if (m->workspace->combine == PD_KRONECKER) {
+  bool chain = m->workspace->combine == PD_KRONECKER;
+  if (chain) {
     PD_TRY(pd_plan_ttmc_bytes(m->context, plan, m->workspace->ranks, mode, &bytes));
     PD_TRY(polyad_ttmc_columns(m->context, plan, m->workspace->ranks, mode, &columns));
   }
   if (m->out.data != NULL && m->out.rows == plan->dims[mode] && m->out.columns == columns)
     return POLYAD_OK;
   if (m->out.data != NULL) pd_matrix_destroy(m->context, &m->out);
-  return pd_matrix_create(m->context, plan->device, plan->type, plan->dims[mode], columns, &m->out);
+  return (chain ? pd_matrix_create : pd_factor_create)(m->context, plan->device, plan->type,
+                                                       plan->dims[mode], columns, &m->out);
 }
 
 static polyad_status measurement_launch(polyad_measurement *m, polyad_kernel kernel, int mode,

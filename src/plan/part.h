@@ -75,6 +75,7 @@ double pd_part_expected_rows(int order, const uint64_t *dims, uint64_t nnz, cons
 /** Room for the rows of one exchange, of `columns` numbers of up to 8 bytes. */
 struct pd_part_room {
   char *rows;               /* as many as are lent in any mode, in the device's memory */
+  char *held;               /* as many as are held, where rows of factors lie apart; else NULL */
   struct pd_parcel *parcel; /* 2 x size */
 };
 uint64_t pd_part_room_bytes(const struct pd_part *part, uint64_t columns);

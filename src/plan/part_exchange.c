@@ -10,15 +10,41 @@ static uint64_t most_lent(const struct pd_part *part) {
   return most;
 }
 
+static uint64_t held_in(const struct pd_part_mode *of, int size) {
+  return of->held[size] - of->held[0];
+}
+
+/* Rows travel one after the other. Where those of factors do not lie so, the held ones need room.
+ */
+static uint64_t most_held(const struct pd_part *part, uint64_t columns) {
+  uint64_t most = 0;
+  if (pd_factor_stride(part->device, POLYAD_F32, columns) == columns &&
+      pd_factor_stride(part->device, POLYAD_F64, columns) == columns)
+    return 0;
+  for (int n = 0; n < part->order; ++n)
+    if (held_in(&part->mode[n], part->team->size) > most)
+      most = held_in(&part->mode[n], part->team->size);
+  return most;
+}
+
+static uint64_t rows_bytes(uint64_t rows, uint64_t columns) {
+  return pd_mul_saturated(rows, pd_mul_saturated(columns, sizeof(double)));
+}
+
 uint64_t pd_part_room_bytes(const struct pd_part *part, uint64_t columns) {
-  return pd_mul_saturated(most_lent(part), pd_mul_saturated(columns, sizeof(double)));
+  return pd_add_saturated(rows_bytes(most_lent(part), columns),
+                          rows_bytes(most_held(part, columns), columns));
 }
 
 polyad_status pd_part_room_create(polyad_context *context, const struct pd_part *part,
                                   uint64_t columns, struct pd_part_room *room) {
+  const struct pd_device *device = part->device;
+  uint64_t lent = rows_bytes(most_lent(part), columns);
+  uint64_t held = rows_bytes(most_held(part, columns), columns);
   *room = (struct pd_part_room){0};
-  polyad_status status = part->device->functions->allocate(
-      context, part->device, pd_part_room_bytes(part, columns), (void **)&room->rows);
+  polyad_status status = device->functions->allocate(context, device, lent, (void **)&room->rows);
+  if (status == POLYAD_OK && held > 0)
+    status = device->functions->allocate(context, device, held, (void **)&room->held);
   if (status == POLYAD_OK) status = PD_NEW(context, 2 * (uint64_t)part->team->size, &room->parcel);
   if (status != POLYAD_OK) pd_part_room_clear(context, part, room);
   return status;
@@ -27,21 +53,39 @@ polyad_status pd_part_room_create(polyad_context *context, const struct pd_part 
 void pd_part_room_clear(polyad_context *context, const struct pd_part *part,
                         struct pd_part_room *room) {
   part->device->functions->release(context, part->device, room->rows);
+  part->device->functions->release(context, part->device, room->held);
   pd_free(context, room->parcel);
   *room = (struct pd_part_room){0};
 }
 
+/* Held rows on their way between the matrix and the room where they follow each other. */
+static polyad_status move_held(polyad_context *context, const struct pd_part *part, int mode,
+                               const struct pd_part_room *room, struct pd_matrix *rows, bool out) {
+  const struct pd_device *device = part->device;
+  const struct pd_part_mode *of = &part->mode[mode];
+  uint64_t item = pd_type_bytes(rows->type), row = rows->columns * item;
+  uint64_t step = rows->stride * item, count = held_in(of, part->team->size);
+  char *there = (char *)rows->data + of->held[0] * step;
+  if (rows->stride == rows->columns) return POLYAD_OK;
+  if (out)
+    return device->functions->copy_pieces(context, device, room->held, row, there, step, row,
+                                          count);
+  return device->functions->copy_pieces(context, device, there, step, room->held, row, row, count);
+}
+
 /* Parcels of the rows that are lent to each member, in room->rows, and of those that are held for
- * it, in the matrix. */
+ * it, in the matrix or the room. */
 static void lay_parcels(const struct pd_part *part, int mode, const struct pd_part_room *room,
                         struct pd_parcel *lent, struct pd_parcel *held,
                         const struct pd_matrix *rows) {
   const struct pd_part_mode *of = &part->mode[mode];
   uint64_t bytes = rows->columns * pd_type_bytes(rows->type);
+  bool apart = rows->stride != rows->columns;
+  char *first = apart ? room->held : (char *)rows->data + of->held[0] * bytes;
   for (int k = 0; k < part->team->size; ++k) {
     lent[k].data = room->rows + of->lent[k] * bytes;
     lent[k].bytes = (of->lent[k + 1] - of->lent[k]) * bytes;
-    held[k].data = (char *)rows->data + of->held[k] * bytes;
+    held[k].data = first + (of->held[k] - of->held[0]) * bytes;
     held[k].bytes = (of->held[k + 1] - of->held[k]) * bytes;
   }
 }
@@ -52,6 +96,7 @@ polyad_status pd_part_collect(polyad_context *context, const struct pd_part *par
   struct pd_parcel *held = room->parcel, *lent = room->parcel + part->team->size;
   if (!of->travels) return POLYAD_OK;
   lay_parcels(part, mode, room, lent, held, rows);
+  PD_TRY(move_held(context, part, mode, room, rows, true));
   PD_TRY(pd_team_exchange_there(context, part->team, held, lent));
   for (int k = 0; k < part->team->size; ++k)
     PD_TRY(part->device->linalg->add_rows(context, lent[k].data, of->lent[k + 1] - of->lent[k],
@@ -67,7 +112,8 @@ polyad_status pd_part_spread(polyad_context *context, const struct pd_part *part
   lay_parcels(part, mode, room, lent, held, rows);
   PD_TRY(part->device->linalg->take_rows(context, rows, of->lent[part->team->size], of->lent_there,
                                          room->rows));
-  return pd_team_exchange_there(context, part->team, lent, held);
+  PD_TRY(pd_team_exchange_there(context, part->team, lent, held));
+  return move_held(context, part, mode, room, rows, false);
 }
 
 /* ---- the whole factor ---------------------------------------------------------------------- */

@@ -143,7 +143,7 @@ polyad_status pd_ones_create(polyad_context *context, const polyad_tensor *tenso
     pd_store(request->precision, ones, k, 1);
   for (int n = 0; n <= tensor->order; ++n) {
     uint64_t rows = n < tensor->order ? tensor->dims[n] : longest;
-    PD_TRY_CLEANUP(pd_matrix_create(context, request->device, request->precision, rows,
+    PD_TRY_CLEANUP(pd_factor_create(context, request->device, request->precision, rows,
                                     request->rank, &factors[n]));
     PD_TRY_CLEANUP(pd_matrix_from_host(context, &factors[n], ones));
   }

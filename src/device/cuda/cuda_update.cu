@@ -328,9 +328,11 @@ template <typename T> void start(const Pass &pass, bool solves, cudaStream_t str
   }
 }
 
-bool is_aligned(const pd_gpu_matrix &x) {
-  uint64_t bytes = x.wide ? 8 : 4;
-  return x.data == nullptr || (x.stride * bytes % 16 == 0 && (uintptr_t)x.data % 16 == 0);
+/* Whether rows may be read as vectors, with zeros behind the last column where they end a tile. */
+bool has_tiles(const pd_gpu_matrix &x) {
+  uint64_t bytes = x.wide ? 8 : 4, columns = (uint64_t)(x.rank + TILE - 1) / TILE * TILE;
+  return x.data == nullptr ||
+         (x.stride * bytes % 16 == 0 && columns <= x.stride && (uintptr_t)x.data % 16 == 0);
 }
 
 } // namespace
@@ -341,7 +343,7 @@ extern "C" int pd_gpu_pass_blocks(uint64_t rows) {
 }
 
 extern "C" cudaError_t pd_gpu_pass(const struct pd_gpu_rows *rows, cudaStream_t stream) {
-  Pass pass = {*rows, rows->x.rank % TILE == 0 && is_aligned(rows->x) && is_aligned(rows->m)};
+  Pass pass = {*rows, has_tiles(rows->x) && has_tiles(rows->m)};
   bool solves = rows->inverse != nullptr;
   if (rows->x.wide)
     start<double>(pass, solves, stream);

@@ -31,9 +31,9 @@ static uint64_t alto_cuda_workspace_bytes(const void *storage, const uint64_t *r
   const uint64_t rank = ranks[0];
   (void)threads;
   const struct pd_alto *alto = storage;
-  uint64_t item = pd_type_bytes(alto->type);
+  uint64_t item = pd_type_bytes(alto->type), wide = pd_cuda_wide_columns(alto->type, rank);
   uint64_t carries =
-      pd_mul_saturated(2 * alto_cuda_carry_rows(alto, 64), pd_mul_saturated(rank, item));
+      pd_mul_saturated(2 * alto_cuda_carry_rows(alto, 64), pd_mul_saturated(wide, item));
   carries = pd_add_saturated(carries, 8 * (pd_alto_gpu_partials(alto->nnz) + 1));
   return weighs_first(alto, rank) ? pd_add_saturated(carries, alto->nnz * item) : carries;
 }
@@ -50,7 +50,8 @@ static polyad_status alto_cuda_fill(polyad_context *context, const void *storage
                                   (unsigned long long)rank);
   int lanes = pd_gpu_lanes((int)rank, (int)item, 1);
   scratch->segment = pd_cuda_segment(pd_cuda_state_of(base->device), alto->nnz, lanes);
-  uint64_t numbers = alto_cuda_carry_rows(alto, scratch->segment) * rank;
+  uint64_t numbers =
+      alto_cuda_carry_rows(alto, scratch->segment) * pd_cuda_wide_columns(alto->type, rank);
   PD_TRY(PD_CUDA_SCRATCH(context, base, numbers, item, &scratch->head));
   PD_TRY(PD_CUDA_SCRATCH(context, base, numbers, item, &scratch->tail));
   PD_TRY(PD_CUDA_SCRATCH(context, base, partials, sizeof *scratch->partial, &scratch->partial));
@@ -141,6 +142,7 @@ static polyad_status alto_cuda_run_rows(polyad_context *context, const struct pd
   struct pd_matrix *out = call->out;
   struct pd_cuda_state *state = pd_cuda_state_of(out->device);
   bool aligned = all_aligned(alto, call), phi = pd_op_needs_model(&call->op);
+  if (aligned) a->rank = (int)pd_cuda_wide_columns(out->type, out->columns);
   if (!phi || !weighs_first(alto, out->columns)) return sum(context, state, a, aligned, phi, out);
   if (out->type == POLYAD_F32)
     PD_TRY(PD_CUDA(context, state, pd_alto_weigh_f32(a, pd_cuda_stream(state))));

@@ -39,7 +39,8 @@ static uint64_t blco_cuda_workspace_bytes(const void *storage, const uint64_t *r
   (void)threads;
   const struct pd_blco *blco = storage;
   uint64_t size = pd_type_bytes(blco->head.type);
-  uint64_t bytes = pd_mul_saturated(pd_nz_copies_numbers(&blco->head, rank), size);
+  uint64_t wide = pd_cuda_wide_columns(blco->head.type, rank);
+  uint64_t bytes = pd_mul_saturated(pd_nz_copies_numbers(&blco->head, wide), size);
   if (blco->stream) bytes += BUFFERS * batch_tiles(blco) * PD_BLCO_TILE * (8 + size);
   return bytes;
 }
@@ -86,7 +87,8 @@ static polyad_status blco_cuda_fill(polyad_context *context, const void *storage
     return pd_cuda_services->fail(context, POLYAD_OVERFLOW, "rank %llu is too large",
                                   (unsigned long long)ranks[0]);
   PD_TRY(pd_cuda_enter(context, pd_cuda_state_of(scratch->base.device)));
-  PD_TRY(PD_CUDA_SCRATCH(context, &scratch->base, pd_nz_copies_numbers(&blco->head, ranks[0]),
+  uint64_t wide = pd_cuda_wide_columns(blco->head.type, ranks[0]);
+  PD_TRY(PD_CUDA_SCRATCH(context, &scratch->base, pd_nz_copies_numbers(&blco->head, wide),
                          pd_type_bytes(blco->head.type), &scratch->copies));
   return blco->stream ? blco_cuda_open_stream(context, blco, scratch) : POLYAD_OK;
 }

@@ -1,5 +1,6 @@
 /* Copies of a short output: how many, zeroing and merging. */
 #include "formats/nonzeros/nonzeros_copies.h"
+#include "device/cuda/cuda_sum.h"
 
 enum { COPIES_MOST = 32, COPIES_ROWS = 4096 /* rows of all copies together */ };
 
@@ -23,10 +24,10 @@ polyad_status pd_nz_copies_begin(polyad_context *context, struct pd_cuda_state *
   uint64_t numbers = out->rows * out->stride, copies = copies_of(out->rows);
   *to = (struct pd_nz_output){.data = out->data, .stride = out->stride, .copies = 1};
   if (memory != NULL && copies > 1) {
-    *to = (struct pd_nz_output){.data = memory,
-                                .stride = out->columns,
-                                .copies = (int)copies,
-                                .copy_stride = out->rows * out->columns};
+    uint64_t stride =
+        pd_cuda_aligned(out) ? pd_cuda_wide_columns(out->type, out->columns) : out->columns;
+    *to = (struct pd_nz_output){
+        .data = memory, .stride = stride, .copies = (int)copies, .copy_stride = out->rows * stride};
     numbers = copies * to->copy_stride;
   }
   return PD_CUDA(
@@ -38,10 +39,8 @@ polyad_status pd_nz_copies_end(polyad_context *context, struct pd_cuda_state *st
                                const struct pd_nz_output *from, struct pd_matrix *out) {
   if (from->copies == 1) return POLYAD_OK;
   if (out->type == POLYAD_F32)
-    return PD_CUDA(
-        context, state,
-        pd_nz_merge_f32(from, out->columns, out->data, out->stride, pd_cuda_stream(state)));
-  return PD_CUDA(
-      context, state,
-      pd_nz_merge_f64(from, out->columns, out->data, out->stride, pd_cuda_stream(state)));
+    return PD_CUDA(context, state,
+                   pd_nz_merge_f32(from, out->data, out->stride, pd_cuda_stream(state)));
+  return PD_CUDA(context, state,
+                 pd_nz_merge_f64(from, out->data, out->stride, pd_cuda_stream(state)));
 }

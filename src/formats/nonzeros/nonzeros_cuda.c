@@ -52,6 +52,7 @@ uint64_t pd_nz_cuda_workspace_bytes(const struct pd_nz_cuda *format, const void 
                                     uint64_t rank) {
   struct pd_nz_lists described, *lists = &described;
   describe_lists(format, storage, lists);
+  rank = pd_cuda_wide_columns(lists->head->type, rank);
   uint64_t numbers = pd_add_saturated(pd_mul_saturated(2 * carries(lists, NULL), rank),
                                       nonzeros_cuda_copy_numbers(lists, rank));
   return pd_mul_saturated(numbers, pd_type_bytes(lists->head->type));
@@ -99,6 +100,7 @@ polyad_status pd_nz_cuda_fill(polyad_context *context, const struct pd_nz_cuda *
     return pd_cuda_services->fail(context, POLYAD_OVERFLOW, "rank %llu is too large",
                                   (unsigned long long)rank);
   describe_lists(format, storage, &scratch->lists);
+  rank = pd_cuda_wide_columns(lists->head->type, rank);
   uint64_t numbers = carries(lists, pd_cuda_state_of(scratch->base.device)) * rank;
   uint64_t copies = nonzeros_cuda_copy_numbers(lists, rank);
   size_t size = pd_type_bytes(lists->head->type);
@@ -128,6 +130,7 @@ int pd_nz_prepare(const struct pd_nz_device_list *list, int mode,
     launch->stride[launch->inputs++] = factor->stride;
     aligned = aligned && pd_cuda_aligned(factor);
   }
+  if (aligned) launch->rank = (int)pd_cuda_wide_columns(out->type, out->columns);
   return aligned;
 }
 

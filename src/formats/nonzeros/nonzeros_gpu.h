@@ -47,13 +47,14 @@ struct pd_nz_launch {
   void *head, *tail; /* of sorted lists: items x rank */
 };
 
-/** to = the sum of the copies, in their order; `columns` of each row. */
-cudaError_t pd_nz_merge_f32(const struct pd_nz_output *from, uint64_t columns, void *to,
-                            uint64_t to_stride, cudaStream_t stream);
-cudaError_t pd_nz_merge_f64(const struct pd_nz_output *from, uint64_t columns, void *to,
-                            uint64_t to_stride, cudaStream_t stream);
+/** to = the sum of the copies, in their order; the rows of `to` are no shorter than theirs. */
+cudaError_t pd_nz_merge_f32(const struct pd_nz_output *from, void *to, uint64_t to_stride,
+                            cudaStream_t stream);
+cudaError_t pd_nz_merge_f64(const struct pd_nz_output *from, void *to, uint64_t to_stride,
+                            cudaStream_t stream);
 
-/** Starts a format's kernel. `aligned`: every row of every matrix begins at a multiple of 16. */
+/** Starts a format's kernel. `aligned`: every row of every matrix begins at a multiple of 16 bytes,
+ *  and the columns behind the last up to the next multiple are computed with them. */
 typedef cudaError_t (*pd_nz_launcher)(const struct pd_nz_launch *launch, int aligned,
                                       cudaStream_t stream);
 

@@ -34,8 +34,7 @@ static uint64_t ordered_cuda_carry_rows(uint64_t nnz, int segment) {
 }
 
 static uint64_t ordered_cuda_row_bytes(uint64_t rank, polyad_type type) {
-  uint64_t bytes = pd_mul_saturated(rank, pd_type_bytes(type));
-  return bytes < sizeof(double) ? sizeof(double) : bytes; /* log-likelihood: a double per block */
+  return pd_mul_saturated(pd_cuda_wide_columns(type, rank), pd_type_bytes(type));
 }
 
 uint64_t pd_ordered_scratch_bytes(uint64_t nnz, uint64_t rank, polyad_type type) {
@@ -53,7 +52,8 @@ polyad_status pd_ordered_scratch_fill(polyad_context *context, uint64_t nnz, int
                                       uint64_t rank, polyad_type type,
                                       struct pd_ordered_scratch *scratch) {
   int bytes = (int)pd_type_bytes(type);
-  int lanes = pd_gpu_lanes((int)rank, bytes, rank * (uint64_t)bytes % 16 == 0);
+  int lanes =
+      pd_gpu_lanes((int)rank, bytes, pd_wide_stride(type, rank) * (uint64_t)bytes % 16 == 0);
   scratch->segment = ordered_cuda_segment_of(scratch->base.device, nnz, inputs, lanes);
   uint64_t rows = ordered_cuda_carry_rows(nnz, scratch->segment);
   size_t row = ordered_cuda_row_bytes(rank, type);
@@ -65,7 +65,8 @@ struct pd_gpu_sum pd_ordered_sum(uint64_t nnz, const struct pd_ordered *order,
                                  const struct pd_ordered_scratch *scratch,
                                  const struct pd_call *call) {
   struct pd_matrix *out = call->out;
-  bool aligned = call->op.into == PD_INTO_SCALAR || pd_cuda_aligned(out);
+  bool scalar = call->op.into == PD_INTO_SCALAR, aligned = scalar || pd_cuda_aligned(out);
+  polyad_type type = scalar ? call->factors[call->mode]->type : out->type;
   struct pd_gpu_sum sum = {.nnz = nnz,
                            .rows = order->rows,
                            .row_start = order->row_start,
@@ -88,7 +89,7 @@ struct pd_gpu_sum pd_ordered_sum(uint64_t nnz, const struct pd_ordered *order,
   }
   if (pd_op_needs_model(&call->op)) {
     const struct pd_matrix *model = call->factors[call->mode];
-    sum.what = call->op.into == PD_INTO_SCALAR ? PD_GPU_GAIN : PD_GPU_GRADIENT;
+    sum.what = scalar ? PD_GPU_GAIN : PD_GPU_GRADIENT;
     sum.least = call->op.loss.least;
     sum.loss = call->op.loss.kind;
     sum.model = model->data;
@@ -96,6 +97,7 @@ struct pd_gpu_sum pd_ordered_sum(uint64_t nnz, const struct pd_ordered *order,
     aligned = aligned && pd_cuda_aligned(model);
   }
   sum.aligned = aligned;
+  if (aligned) sum.rank = (int)pd_cuda_wide_columns(type, (uint64_t)sum.rank);
   return sum;
 }
 

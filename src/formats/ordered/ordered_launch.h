@@ -41,11 +41,11 @@ struct pd_gpu_sum {
   void *head, *tail; /* blocks x rank: sums of rows that go on over block borders */
   const void *model; /* gradient and gain: the output mode's factor */
   uint64_t model_stride;
-  double least; /* the least model that is divided by */
-  int loss;     /* PD_LOSS_... */
-  int inputs, rank;
-  int segment; /* nonzeros of one group, a multiple of PD_MARKS_UNIT */
-  int aligned; /* every row of every matrix begins at a multiple of 16 bytes */
+  double least;     /* the least model that is divided by */
+  int loss;         /* PD_LOSS_... */
+  int inputs, rank; /* aligned: the columns behind the last up to 16 bytes are computed with them */
+  int segment;      /* nonzeros of one group, a multiple of PD_MARKS_UNIT */
+  int aligned;      /* every row of every matrix begins at a multiple of 16 bytes */
   enum pd_gpu_what what;
 };
 

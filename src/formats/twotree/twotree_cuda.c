@@ -21,7 +21,8 @@ static const struct pd_walk *sums(void) {
 
 /* Of Y, whose rows lie as those of factors do. */
 static uint64_t rows_bytes(uint64_t tuples, uint64_t rank, polyad_type type) {
-  return pd_mul_saturated(pd_mul_saturated(tuples, rank), pd_type_bytes(type));
+  return pd_mul_saturated(pd_mul_saturated(tuples, pd_wide_stride(type, rank)),
+                          pd_type_bytes(type));
 }
 
 static uint64_t twotree_cuda_workspace_bytes(const void *storage, const uint64_t *ranks,
@@ -45,12 +46,17 @@ static polyad_status create_rows(polyad_context *context, const struct pd_twotre
                                  const uint64_t *ranks, struct twotree_cuda_scratch *scratch) {
   const struct pd_device *device = scratch->base.device;
   uint64_t tuples = twotree->side[s].tuples, rank = ranks[0];
-  scratch->rows[s] = (struct pd_matrix){
-      .device = device, .type = twotree->type, .rows = tuples, .columns = rank, .stride = rank};
+  struct pd_matrix *rows = &scratch->rows[s];
+  uint64_t bytes = rows_bytes(tuples, rank, twotree->type);
+  *rows = (struct pd_matrix){.device = device,
+                             .type = twotree->type,
+                             .rows = tuples,
+                             .columns = rank,
+                             .stride = pd_wide_stride(twotree->type, rank)};
   scratch->tuples[s].base = pd_scratch_part(&scratch->base);
   PD_TRY(sums()->fill(context, &twotree->side[s].by_tuple, ranks, &scratch->tuples[s]));
-  return PD_CUDA_SCRATCH(context, &scratch->base, rows_bytes(tuples, rank, twotree->type), 1,
-                         &scratch->rows[s].data);
+  PD_TRY(PD_CUDA_SCRATCH(context, &scratch->base, bytes, 1, &rows->data));
+  return device->functions->fill_zero(context, device, rows->data, bytes);
 }
 
 static polyad_status twotree_cuda_fill(polyad_context *context, const void *storage,
