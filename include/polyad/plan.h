@@ -128,6 +128,29 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_plan_create_take(polyad_context *
                                                                 polyad_tensor **tensor,
                                                                 const polyad_plan_options *options,
                                                                 polyad_plan **plan);
+/** Makes a plan of coordinates and values in the memory of the context's device, a CUDA GPU,
+ * without moving them to the host: they are checked, sorted and merged there as
+ * polyad_tensor_create() does on the host, and the storage is built there.
+ *
+ *  The call first waits for everything that the process has asked the device for
+ *  (cudaDeviceSynchronize()), so that it does not matter which stream writes the arrays; when it
+ *  returns they have been read, and are the caller's to change or free. The nonzeros come to the
+ *  host later, as those of every plan on a GPU, for what computes there: first factors by HOSVD,
+ *  fits that are summed from the nonzeros (CP-ALS where its formula is not enough, CP-APR's last,
+ * Tucker), completion, and compute types other than the native one.
+ *  @param input  addresses on the device, of its own or managed memory; indices and values at
+ *                multiples of their sizes. 1 to 2^31 - 1 entries; modes shorter than 2^31. The type
+ *                of the values is options->precision, whatever `type` says
+ *  @param options  as for polyad_plan_create(), without a team; formats that the device builds
+ *                  (polyad_plan_explanation() names the others). The tensor's hash is not known:
+ *                  a checkpoint does not notice another tensor of the same shape, and what tuning
+ *                  measures is not kept
+ *  @param[out] plan  destroyed with polyad_plan_destroy()
+ *  @return as polyad_tensor_create() and polyad_plan_create(); POLYAD_INVALID_ARGUMENT also for
+ *  arrays of the host or of another GPU; POLYAD_UNSUPPORTED for devices other than one CUDA GPU */
+POLYAD_API POLYAD_CHECKED polyad_status
+polyad_plan_create_from_device(polyad_context *context, const polyad_tensor_input *input,
+                               const polyad_plan_options *options, polyad_plan **plan);
 /** Destroys a plan; NULL is fine. Its workspaces must be destroyed before. */
 POLYAD_API void polyad_plan_destroy(polyad_plan *plan);
 

@@ -11,6 +11,7 @@ from ._anomalies import Anomalies, anomalies
 from ._algorithms import cp_als, formats, gcp_objective, generate, innerprod, mttkrp, norm, version
 from ._apr import cp_apr
 from ._complete import cp_complete, split
+from ._device_tensor import DeviceTensor
 from ._devices import devices
 from ._errors import (ArgumentError, DeviceError, Error, FileError, FilePermissionError, Interrupted,
                       MemoryLimitError, MissingFileError, NotFittedError, ParseError,
@@ -30,7 +31,7 @@ read = SparseTensor.read
 __version__ = version()
 
 __all__ = [
-    "Anomalies", "ArgumentError", "CPDecomposition", "DeviceError", "EntryKFold", "Error", "FileError",
+    "Anomalies", "ArgumentError", "CPDecomposition", "DeviceError", "DeviceTensor", "EntryKFold", "Error", "FileError",
     "FilePermissionError",
     "Interrupted", "KruskalTensor", "MemoryLimitError", "MissingFileError", "NotFittedError",
     "ParseError", "Plan", "RankScan", "RunInfo", "SparseTensor", "Transform", "TuckerDecomposition",

@@ -35,7 +35,8 @@ def array(x: Any) -> npt.NDArray[Any]:
     place = elsewhere(x)
     if place is not None:
         raise TypeError(f"the {type(x).__name__} lies on {place}; expected an array in host memory: "
-                        "x.cpu() of PyTorch and cupy.asnumpy(x) make one")
+                        "x.cpu() of PyTorch and cupy.asnumpy(x) make one; polyad.DeviceTensor takes "
+                        "coordinates and values on a GPU as they are")
     if isinstance(x, np.ma.MaskedArray):
         masked = int(np.sum(x.mask))
         if masked:

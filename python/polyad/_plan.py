@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ._context import context, encode, index
 from ._convert import array
+from ._device_tensor import DeviceTensor
 from ._errors import Interrupted, text
 from ._memory import DTYPES, pointer, precision_type
 from ._native import ffi, lib
@@ -33,7 +34,7 @@ class Plan:
 
     Parameters
     ----------
-    x : SparseTensor (or what can be made into one)
+    x : SparseTensor (or what can be made into one), or DeviceTensor
     rank : int
         Number of columns the kernels will be called with.
     format : str
@@ -79,14 +80,17 @@ class Plan:
                  variant: str = "auto", kernel: Kernel = "mttkrp", compute: Compute = "native",
                  tune: bool = False, zeros: Zeros = "drop", sweeps: float = 0,
                  comm: Any = None) -> None:
-        tensor = as_tensor(x)
+        tensor = x if isinstance(x, DeviceTensor) else as_tensor(x)
         self._make(tensor, rank, format, precision, device, threads, variant, kernel, compute, tune,
                    zeros, sweeps, comm)
-        self.labels: list[list[str] | None] = tensor.labels
-        self.mode_names: list[str | None] = tensor.mode_names
-        self.transforms: list[Transform] = tensor.transforms
+        self.labels: list[list[str] | None]
+        self.mode_names: list[str | None]
+        self.transforms: list[Transform]
+        if isinstance(tensor, SparseTensor):
+            self.labels, self.mode_names = tensor.labels, tensor.mode_names
+            self.transforms = tensor.transforms
 
-    def _make(self, tensor: SparseTensor, rank: int, format: str, precision: Precision,
+    def _make(self, tensor: SparseTensor | DeviceTensor, rank: int, format: str, precision: Precision,
               device: str, threads: int | None, variant: str, kernel: str, compute: str = "native",
               tune: bool = False, zeros: str = "drop", sweeps: float = 0,
               comm: Any = None, columns: int = 0) -> None:
@@ -97,6 +101,8 @@ class Plan:
         if compute not in _COMPUTE:
             raise ValueError(f"compute {compute!r} is unknown; expected 'native', 'f16', 'bf16' or "
                              "'tf32'")
+        if isinstance(tensor, DeviceTensor) and device == "auto":
+            device = tensor._device
         ctx, options, kept = self._asked(rank, format, precision, device, threads, variant)
         options.kernel, options.compute = KERNELS[kernel], _COMPUTE[compute]
         options.tune, options.sweeps, options.columns = bool(tune), float(sweeps), columns
@@ -107,7 +113,16 @@ class Plan:
         if tune and lib.polyad_tune_cache_path(cache, len(cache)):
             options.tune_cache = cache
         made = ffi.new("polyad_plan **")
-        self._take(options, made, ctx.run(lib.polyad_plan_create, tensor._handle, options, made))
+        if isinstance(tensor, DeviceTensor):
+            arrays = tensor._input()
+            self._take(options, made,
+                       ctx.run(lib.polyad_plan_create_from_device, arrays[0], options, made))
+            del arrays
+            self.labels, self.mode_names = [None] * len(self.shape), [None] * len(self.shape)
+            self.transforms = []
+        else:
+            self._take(options, made,
+                       ctx.run(lib.polyad_plan_create, tensor._handle, options, made))
         del kept
 
     def _asked(self, rank: int, format: str, precision: Precision, device: str,
@@ -362,18 +377,19 @@ def plan_of(x: Any, rank: int, *, format: str, precision: Precision | None, devi
         return None, x
     if comm is not None and isinstance(x, (str, os.PathLike)):
         x = SparseTensor.read(x, comm=comm)
-    tensor = as_tensor(x)
+    tensor = x if isinstance(x, DeviceTensor) else as_tensor(x)
     choice = (format, "f64" if precision is None else precision, device, threads, variant, kernel,
               "native", False, zeros)
     key = (rank, columns, choice)
     kept = tensor._plans.get(key) if comm is None else None
+    named = tensor if isinstance(tensor, SparseTensor) else None
     if kept is not None:
-        return tensor, cast(Plan, kept)
+        return named, cast(Plan, kept)
     plan = Plan.__new__(Plan)
     plan._make(tensor, rank, *choice, sweeps, comm, columns)
     if comm is None:
         tensor._plans = {key: plan}  # one; another thread may still use the older
-    return tensor, plan
+    return named, plan
 
 
 def rank_argument(rank: Any) -> int:

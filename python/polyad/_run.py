@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from ._context import context, encode, index, seed_number
+from ._device_tensor import DeviceTensor
 from ._errors import Interrupted, text
 from ._factors import FactorModel
 from ._model import KruskalTensor, as_kruskal
@@ -39,6 +40,8 @@ def choose(x: Any, rank: int, choice: dict[str, Any],
             choice["threads"] = x.threads
         if choice["device"] == "auto":
             choice["device"] = x.device_asked
+    elif isinstance(x, DeviceTensor) and choice["device"] == "auto":
+        choice["device"] = x._device
     return plan_of(x, rank, **choice, sweeps=sweeps, columns=columns)
 
 

@@ -11,20 +11,18 @@ import numpy.typing as npt
 
 from . import _algebra, _arithmetic, _convert, _frames
 from ._context import context, encode, index, mode_number
+from ._device_tensor import DeviceTensor
 from ._errors import text
 from ._files import column_list, readable
 from ._keys import Keys
 from ._memory import DTYPES, INDEX_TYPES, TYPES, pointer, precision_type, view
 from ._native import ffi, lib
+from ._policies import duplicates_policy, zeros_policy
 from ._types import (Duplicates, FramePackage, Missing, Mode, Numbers, ScaleBy, Transform,
                      Zeros)
 
 MAX_ORDER = int(lib.POLYAD_MAX_ORDER)
 
-_DUPLICATES = {"sum": lib.POLYAD_DUPLICATES_SUM, "max": lib.POLYAD_DUPLICATES_MAX,
-               "min": lib.POLYAD_DUPLICATES_MIN, "first": lib.POLYAD_DUPLICATES_FIRST,
-               "error": lib.POLYAD_DUPLICATES_ERROR, "mean": lib.POLYAD_DUPLICATES_MEAN,
-               "last": lib.POLYAD_DUPLICATES_LAST, "count": lib.POLYAD_DUPLICATES_COUNT}
 _MISSING = {"keep": lib.POLYAD_MISSING_KEEP, "skip": lib.POLYAD_MISSING_SKIP,
             "error": lib.POLYAD_MISSING_ERROR}
 _NUMBERS = {"plain": lib.POLYAD_NUMBERS_PLAIN, "grouped": lib.POLYAD_NUMBERS_GROUPED,
@@ -33,27 +31,13 @@ _NUMBERS = {"plain": lib.POLYAD_NUMBERS_PLAIN, "grouped": lib.POLYAD_NUMBERS_GRO
 Labels = Sequence[Sequence[str] | None] | Mapping[str, Sequence[str] | None]
 
 
-def _duplicates(policy: str) -> int:
-    try:
-        return int(_DUPLICATES[policy])
-    except (KeyError, TypeError):
-        raise ValueError(f"duplicates {policy!r} is unknown; expected one of "
-                         f"{', '.join(_DUPLICATES)}") from None
-
-
-def _zeros(policy: str) -> int:
-    if policy not in ("drop", "keep"):
-        raise ValueError(f"zeros {policy!r} is unknown; expected 'drop' or 'keep'")
-    return int(lib.POLYAD_ZEROS_KEEP if policy == "keep" else lib.POLYAD_ZEROS_DROP)
-
-
 def read_options(index_base: int, pattern: bool, duplicates: Duplicates,
                  shape: Sequence[int] | None, texts: dict[str, Any]) -> tuple[Any, list[Any]]:
     """How a file is read, as C has it, and what has to live as long."""
     options, kept = ffi.new("polyad_read_options *"), []
     lib.polyad_read_options_init(options)
     options.index_base, options.pattern = index(index_base, "index_base"), int(pattern)
-    options.duplicates = _duplicates(duplicates)
+    options.duplicates = duplicates_policy(duplicates)
     if shape is not None:
         options.order = len(shape)
         if len(shape) > MAX_ORDER:
@@ -133,7 +117,7 @@ class SparseTensor:
             if min(lengths) < 1:
                 raise ValueError(f"shape {tuple(lengths)} has a length below 1")
             dims = given.dims = ffi.new("uint64_t[]", lengths)
-        given.duplicates, given.zeros = _duplicates(duplicates), _zeros(zeros)
+        given.duplicates, given.zeros = duplicates_policy(duplicates), zeros_policy(zeros)
         made = ffi.new("polyad_tensor **")
         ctx = context()
         ctx.check(lib.polyad_tensor_create(ctx.pointer, given, made))
@@ -389,7 +373,7 @@ class SparseTensor:
              "time_zone": time_zone})
         options.type = TYPES[np.dtype(dtype)] if np.dtype(dtype) in TYPES else \
             precision_type(str(dtype))
-        options.zeros = _zeros(zeros)
+        options.zeros = zeros_policy(zeros)
         for name, choice, known in (("missing", missing, _MISSING), ("numbers", numbers, _NUMBERS)):
             if choice not in known:
                 raise ValueError(f"{name} {choice!r} is unknown; expected one of {', '.join(known)}")
@@ -751,6 +735,9 @@ def as_tensor(x: Any) -> SparseTensor:
     """A SparseTensor of whatever can be made into one."""
     if isinstance(x, SparseTensor):
         return x
+    if isinstance(x, DeviceTensor):
+        raise TypeError("a DeviceTensor's arrays lie on a GPU; expected a tensor in memory of the "
+                        "host. Plan and decompositions take a DeviceTensor")
     if _frames.package_of(x) in ("pandas", "polars", "pyarrow"):
         return SparseTensor.from_dataframe(x)
     if _frames.package_of(x) == "xarray":

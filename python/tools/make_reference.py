@@ -11,7 +11,7 @@ import polyad
 from polyad import plot
 
 SECTIONS = [
-    ("Tensors", polyad, ["SparseTensor", "read", "generate", "norm", "innerprod"]),
+    ("Tensors", polyad, ["SparseTensor", "DeviceTensor", "read", "generate", "norm", "innerprod"]),
     ("Decompositions", polyad, ["cp_als", "cp_apr", "cp_complete", "split", "tucker", "tucker_ranks", "CPDecomposition",
                                 "TuckerDecomposition", "RunInfo", "Transform"]),
     ("Choosing the rank", polyad, ["rank_scan", "RankScan", "core_consistency"]),

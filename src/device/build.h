@@ -68,6 +68,18 @@ struct pd_build_parts {
   uint32_t *rest;       /* all others */
 };
 
+/** What a plan knows of a tensor that lies on the device alone. */
+struct pd_build_facts {
+  uint64_t nnz, dims[POLYAD_MAX_ORDER];
+  uint64_t repeats_merged, zeros; /* when it was made; zeros are among its nonzeros if they stay */
+  double norm_square_scaled;      /* of the squared norm, times 2^(2 norm_exponent) */
+  int norm_exponent;
+  double sum;        /* of the values */
+  bool has_negative; /* the first value below 0, and where it is */
+  double negative;
+  uint64_t negative_index[POLYAD_MAX_ORDER];
+};
+
 /** Bits of items on the device: from bit `shift` of a word on. */
 struct pd_build_slot {
   uint32_t *words; /* of item 0, the first that has the bits */
@@ -98,6 +110,16 @@ struct pd_device_build {
   /** Brings the tensor's arrays. They are free to be changed afterwards. */
   polyad_status (*open)(polyad_context *context, const struct pd_device *device,
                         const polyad_tensor *tensor, struct pd_build **build);
+  /** Makes a tensor of a caller's arrays on the device, with values of input->type: checks, sorts
+   * and merges them as polyad_tensor_create() does. Waits for all work of the process there before,
+   * and for its own. NULL: the device cannot. */
+  polyad_status (*open_arrays)(polyad_context *context, const struct pd_device *device,
+                               const polyad_tensor_input *input, struct pd_build **build);
+  /** Tells about the tensor that was made. Waits. */
+  polyad_status (*facts)(polyad_context *context, struct pd_build *build,
+                         struct pd_build_facts *facts);
+  /** Multiplies its values by 2^exponent. */
+  polyad_status (*scale)(polyad_context *context, struct pd_build *build, int exponent);
   /** Waits. NULL is fine. */
   void (*close)(polyad_context *context, struct pd_build *build);
   /** Sorts the slices of a mode into classes by their size. Waits. */

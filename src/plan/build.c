@@ -97,9 +97,14 @@ polyad_status pd_storage_make(polyad_context *context, const struct pd_making *a
   if (builds && has_room(context, &making)) {
     polyad_status status = build_there(context, &making, tensor, stored);
     if (status != POLYAD_OUT_OF_MEMORY && status != POLYAD_MEMORY_LIMIT) return status;
+    if (pd_tensor_is_elsewhere(tensor)) return status;
     pd_log(context, POLYAD_LOG_INFO, "the host builds the storage: %s", polyad_last_error(context));
     pd_begin(context);
   }
+  if (pd_tensor_is_elsewhere(tensor))
+    return pd_fail(context, POLYAD_MEMORY_LIMIT,
+                   "%s has not the memory to build format %s from arrays that lie there",
+                   request.device->name, making.format->name);
   pd_sent_end(context, &request);
   return build_here(context, &making, tensor, take, stored);
 }

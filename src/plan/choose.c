@@ -142,6 +142,19 @@ void pd_candidates_list(polyad_context *context, const struct pd_traits *traits,
   }
 }
 
+void pd_candidates_built_there(const struct pd_traits *traits, const struct pd_request *request,
+                               struct pd_candidate *candidates, int count) {
+  for (int c = 0; c < count; ++c) {
+    struct pd_candidate *candidate = &candidates[c];
+    if (!candidate->supported ||
+        pd_storage_device_bytes(candidate->format, traits, request, candidate->storage_bytes) > 0)
+      continue;
+    candidate->supported = false;
+    snprintf(candidate->reason, PD_REASON_BYTES,
+             "it is built on the host, and the tensor's arrays lie on the device");
+  }
+}
+
 /* Names what each format would take. */
 static polyad_status fail_on_device(polyad_context *context, const struct pd_candidate *candidates,
                                     int count) {

@@ -34,6 +34,10 @@ void pd_candidates_list(polyad_context *context, const struct pd_traits *traits,
                         const struct pd_request *request,
                         struct pd_candidate candidates[PD_CANDIDATES_MAX], int *count);
 
+/** Leaves out what cannot be built from arrays that lie on the request's device alone. */
+void pd_candidates_built_there(const struct pd_traits *traits, const struct pd_request *request,
+                               struct pd_candidate *candidates, int count);
+
 /** The usable candidate with the least seconds of a run of so many sweeps, building included, or a
  * failure that says why there is none. */
 polyad_status pd_candidates_choose(polyad_context *context, const struct pd_candidate *candidates,

@@ -136,14 +136,18 @@ static void plan_look_at_values(polyad_plan *plan, const polyad_tensor *tensor) 
   }
 }
 
-/* The facts that need no pass from front to back. */
-static polyad_status plan_take_norm(polyad_plan *plan, const polyad_tensor *tensor,
-                                    const struct pd_request *request) {
+static void plan_take_shape(polyad_plan *plan, const polyad_tensor *tensor) {
   plan->order = tensor->order;
   memcpy(plan->dims, tensor->dims, sizeof plan->dims);
   plan->nnz = tensor->nnz;
   plan->zeros = tensor->zeros_kept > 0 ? POLYAD_ZEROS_KEEP : POLYAD_ZEROS_DROP;
   plan->type = tensor->type;
+}
+
+/* The facts that need no pass from front to back. */
+static polyad_status plan_take_norm(polyad_plan *plan, const polyad_tensor *tensor,
+                                    const struct pd_request *request) {
+  plan_take_shape(plan, tensor);
   plan->norm_square_scaled = pd_sum_of_squares(plan->context, tensor->nnz, tensor->type,
                                                tensor->values, &plan->norm_exponent);
   if (request->part != NULL) PD_TRY(pd_part_share_norm(plan->context, request->part, plan));
@@ -239,14 +243,15 @@ void pd_plan_scale_values(polyad_tensor *tensor, int exponent) {
 
 static polyad_status plan_store(polyad_context *context, polyad_tensor *tensor, bool take,
                                 const struct pd_request *request, polyad_plan *plan) {
-  if (plan->value_exponent != 0 && !take) {
+  bool scales = plan->value_exponent != 0 && !pd_tensor_is_elsewhere(tensor);
+  if (scales && !take) {
     polyad_tensor *copy;
     PD_TRY(polyad_tensor_convert(context, tensor, tensor->type, &copy));
     polyad_status status = plan_store(context, copy, true, request, plan);
     polyad_tensor_destroy(copy);
     return status;
   }
-  if (plan->value_exponent != 0) pd_plan_scale_values(tensor, -plan->value_exponent);
+  if (scales) pd_plan_scale_values(tensor, -plan->value_exponent);
   const struct pd_making making = {plan->format, request};
   struct pd_stored stored;
   PD_TRY(pd_storage_make(context, &making, tensor, take, &stored));
@@ -261,7 +266,8 @@ static polyad_status measure_or_recall(polyad_context *context, const polyad_ten
                                        const struct pd_request *request,
                                        const polyad_plan_options *options,
                                        struct pd_candidate *candidates, int count) {
-  const char *cache = options->tune_cache;
+  /* What was measured is kept by the tensor's hash, which takes its arrays. */
+  const char *cache = pd_tensor_is_elsewhere(tensor) ? NULL : options->tune_cache;
   if (cache != NULL && pd_candidates_recall(context, cache, tensor, request, candidates, count))
     return POLYAD_OK;
   PD_TRY(pd_candidates_measure(context, tensor, request, candidates, count));
@@ -273,7 +279,7 @@ static polyad_status measure_or_recall(polyad_context *context, const polyad_ten
  * by then. The host's builders have work for all threads, and may give up the tensor's arrays. */
 static bool passes_beside(const struct pd_request *request, const polyad_tensor *tensor) {
   return request->part == NULL && request->device->functions->build != NULL &&
-         tensor->nnz >= 1 << 16;
+         tensor->nnz >= 1 << 16 && !pd_tensor_is_elsewhere(tensor);
 }
 
 polyad_status pd_plan_create_one(polyad_context *context, polyad_tensor *tensor, bool take,
@@ -285,7 +291,7 @@ polyad_status pd_plan_create_one(polyad_context *context, polyad_tensor *tensor,
   struct pd_candidate *candidates = NULL;
   struct facts facts = {0};
   struct pd_build *sent = NULL;
-  bool beside = passes_beside(request, tensor);
+  bool beside = passes_beside(request, tensor), there = pd_tensor_is_elsewhere(tensor);
   int count, choice;
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &plan));
   PD_TRY_CLEANUP(PD_NEW(context, PD_CANDIDATES_MAX, &candidates));
@@ -296,9 +302,14 @@ polyad_status pd_plan_create_one(polyad_context *context, polyad_tensor *tensor,
     request->sent = &sent;
     if (plan->value_exponent == 0) PD_TRY_CLEANUP(pd_sent_begin(context, tensor, request));
   }
+  if (there) {
+    plan_take_shape(plan, tensor);
+    PD_TRY_CLEANUP(pd_plan_take_facts_there(plan, request));
+  }
   PD_TRY_CLEANUP(pd_candidates_traits(context, tensor, request, &traits));
   request->traits = &traits; /* for as long as this function runs */
   pd_candidates_list(context, &traits, request, candidates, &count);
+  if (there) pd_candidates_built_there(&traits, request, candidates, count);
   if (tunes(options))
     PD_TRY_CLEANUP(measure_or_recall(context, tensor, request, options, candidates, count));
   PD_TRY_CLEANUP(pd_candidates_choose(context, candidates, count, request->sweeps, &choice));
@@ -310,7 +321,7 @@ polyad_status pd_plan_create_one(polyad_context *context, polyad_tensor *tensor,
   plan->kernels = candidates[choice].kernels;
   snprintf(plan->devices, sizeof plan->devices, "%s", plan->device->name);
   memcpy(plan->longest_row, traits.slice_max, sizeof plan->longest_row);
-  if (!beside) PD_TRY_CLEANUP(pd_plan_take_facts(plan, tensor, request));
+  if (!beside && !there) PD_TRY_CLEANUP(pd_plan_take_facts(plan, tensor, request));
   if (plan->value_exponent != 0) facts_end(&facts); /* values are scaled where they are */
   PD_TRY_CLEANUP(
       plan_store(context, tensor, take && !facts.runs[0] && !facts.runs[1], request, plan));

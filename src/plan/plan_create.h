@@ -14,7 +14,7 @@ polyad_status pd_plan_make_request(polyad_context *context, const polyad_plan_op
 int pd_plan_scaling(const polyad_plan *plan);
 
 /** A plan on request->device alone. `tensor` has the request's precision; with `take` its arrays
- * may go into the plan. */
+ * may go into the plan. Of one without arrays request->sent has the nonzeros, which are freed. */
 polyad_status pd_plan_create_one(polyad_context *context, polyad_tensor *tensor, bool take,
                                  struct pd_request *request, const polyad_plan_options *options,
                                  polyad_plan **plan);
@@ -23,6 +23,9 @@ polyad_status pd_plan_create_one(polyad_context *context, polyad_tensor *tensor,
  *  team's plan (request->part) they are facts of the whole tensor. */
 polyad_status pd_plan_take_facts(polyad_plan *plan, const polyad_tensor *tensor,
                                  const struct pd_request *request);
+
+/** The same of nonzeros that lie on the request's device alone, whose values it scales. */
+polyad_status pd_plan_take_facts_there(polyad_plan *plan, const struct pd_request *request);
 
 /** Multiplies the values by 2^exponent. */
 void pd_plan_scale_values(polyad_tensor *tensor, int exponent);

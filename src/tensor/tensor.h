@@ -114,6 +114,15 @@ void pd_tensor_take_labels(polyad_tensor *tensor, int mode, struct pd_labels *la
  *  dropped, zeros miscounted where they are kept, or non-finite values. */
 polyad_status pd_tensor_check(polyad_context *context, const polyad_tensor *tensor);
 
+/** Whether the nonzeros lie on a device alone, in what a request has as sent (formats/sent.h):
+ * there are no arrays here. */
+static inline bool pd_tensor_is_elsewhere(const polyad_tensor *tensor) {
+  return tensor->nnz > 0 && tensor->values == NULL;
+}
+
+/** Checks all of an input that can be told without its arrays. */
+polyad_status pd_tensor_input_check(polyad_context *context, const polyad_tensor_input *input);
+
 /** ceil(log2(dim)): bits of an index below dim (0 for dim 1). */
 static inline int pd_index_bits(uint64_t dim) { return dim == 0 ? 0 : pd_bit_length(dim - 1); }
 

@@ -55,7 +55,7 @@ static inline double tensor_create_value_of(const polyad_tensor_input *input, ui
   return wide;
 }
 
-static polyad_status check_input(polyad_context *context, const polyad_tensor_input *input) {
+polyad_status pd_tensor_input_check(polyad_context *context, const polyad_tensor_input *input) {
   if (input->order < 1 || input->order > POLYAD_MAX_ORDER)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "order %d; expected 1 to %d", input->order,
                    POLYAD_MAX_ORDER);
@@ -174,7 +174,7 @@ polyad_status polyad_tensor_create(polyad_context *context, const polyad_tensor_
   if (tensor == NULL || input == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "input or tensor is NULL");
   *tensor = NULL;
-  PD_TRY(check_input(context, input));
+  PD_TRY(pd_tensor_input_check(context, input));
 
   polyad_status status = POLYAD_OK;
   uint64_t dims[POLYAD_MAX_ORDER];

@@ -40,7 +40,7 @@ void pd_cuda_build_close(polyad_context *context, struct pd_build *build) {
   pd_cuda_services->free(context, build);
 }
 
-static polyad_status cuda_build_allocate(polyad_context *context, struct pd_build *build) {
+polyad_status pd_cuda_build_allocate(polyad_context *context, struct pd_build *build) {
   const struct pd_device *device = build->device;
   for (int k = 0; k < 2; ++k) {
     PD_TRY(pd_cuda_allocate(context, device, build->nnz, sizeof(uint64_t), &build->keys[k]));
@@ -74,7 +74,7 @@ static polyad_status open_build(polyad_context *context, const struct pd_device 
                              .identity = true};
   memcpy(build->dims, tensor->dims, sizeof build->dims);
   polyad_status status =
-      cuda_build_allocate(context, build); /* before anything is copied: it may not fit */
+      pd_cuda_build_allocate(context, build); /* before anything is copied: it may not fit */
   if (status == POLYAD_OK) status = cuda_build_bring(context, tensor, build);
   if (status == POLYAD_OK)
     *out = build;
@@ -401,6 +401,9 @@ static polyad_status cuda_build_rows_of(polyad_context *context, const struct pd
 const struct pd_device_build pd_cuda_build = {.takes = takes,
                                               .bytes = open_bytes,
                                               .open = open_build,
+                                              .open_arrays = pd_cuda_arrays_open,
+                                              .facts = pd_cuda_arrays_facts,
+                                              .scale = pd_cuda_arrays_scale,
                                               .close = pd_cuda_build_close,
                                               .classes = find_classes,
                                               .tuples = see_tuples,

@@ -27,6 +27,7 @@ struct pd_build {
   uint64_t *numbers; /* sums of classes, and how many rows were found */
   uint64_t classified; /* bit n: classes[n] have been counted */
   struct pd_build_classes classes[POLYAD_MAX_ORDER];
+  uint64_t merged, zeros; /* of a caller's arrays: repeats that were merged, and zeros found */
   void *temporary;
   uint64_t temporary_bytes;
 };
@@ -34,7 +35,14 @@ struct pd_build {
 /** Makes `temporary` at least so long. */
 polyad_status pd_cuda_build_temporary(polyad_context *context, struct pd_build *build,
                                       size_t bytes);
+/** Takes the memory that sorting needs, once lengths are known. */
+polyad_status pd_cuda_build_allocate(polyad_context *context, struct pd_build *build);
 /** Slots of the table. */
+polyad_status pd_cuda_arrays_open(polyad_context *context, const struct pd_device *device,
+                                  const polyad_tensor_input *input, struct pd_build **out);
+polyad_status pd_cuda_arrays_facts(polyad_context *context, struct pd_build *build,
+                                   struct pd_build_facts *facts);
+polyad_status pd_cuda_arrays_scale(polyad_context *context, struct pd_build *build, int exponent);
 polyad_status pd_cuda_build_sort(polyad_context *context, struct pd_build *build,
                                  const struct pd_build_key *key);
 /** The order that was found last; NULL: that of the tensor. */
