@@ -188,10 +188,11 @@ static int choose_by_consistency(const struct pd_rank_evidence *e, polyad_rank_r
     say(result, "no rank stands out: nothing but the fit is known, which grows with every rank");
     return -1;
   }
-  say(result, "rank %llu is the largest with a core consistency of at least %g", rank_of(e, chosen),
-      plausible);
-  if (!isnan(row->core_consistency)) say(result, " (%.3g)", row->core_consistency);
-  if (!isnan(row->stability)) say(result, " and a stability of at least %g", least_stability);
+  say(result, "rank %llu is the largest with", rank_of(e, chosen));
+  if (!isnan(row->core_consistency))
+    say(result, " a core consistency of at least %g (%.3g)", plausible, row->core_consistency);
+  if (!isnan(row->core_consistency) && !isnan(row->stability)) say(result, " and");
+  if (!isnan(row->stability)) say(result, " a stability of at least %g", least_stability);
   if (chosen == e->rows - 1) say(result, ", and the largest that was tried");
   return chosen;
 }

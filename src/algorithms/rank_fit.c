@@ -31,6 +31,7 @@ struct fit {
   struct effort effort;
   char stage[64]; /* what the progress function hears */
   polyad_ktensor *model;
+  bool cut; /* the end of the scan was that of the run, too */
   double objective;
 };
 
@@ -60,7 +61,8 @@ static double seconds_left(const struct pd_rank_job *job) {
   return fmax(job->options->max_seconds - (pd_seconds() - job->started), 1e-9);
 }
 
-static void note_end(struct pd_rank_job *job, polyad_reason reason) {
+static void note_end(struct pd_rank_job *job, struct fit *fit, polyad_reason reason) {
+  fit->cut = reason == POLYAD_REASON_CANCELLED || reason == POLYAD_REASON_MAX_SECONDS;
   job->cancelled = job->cancelled || reason == POLYAD_REASON_CANCELLED;
   job->out_of_time = job->out_of_time || reason == POLYAD_REASON_MAX_SECONDS;
 }
@@ -114,7 +116,7 @@ static polyad_status run_one(struct fitting *f, struct fit *fit) {
   polyad_status status = apr ? run_apr(job, f->plan, fit, &info)
                              : polyad_cp_als(job->context, f->plan, &options, &fit->model, &info);
   fit->objective = apr ? info.log_likelihood : info.fit;
-  if (status == POLYAD_OK) note_end(job, info.reason);
+  if (status == POLYAD_OK) note_end(job, fit, info.reason);
   polyad_run_info_clear(&info);
   polyad_ktensor_destroy(fit->initial);
   fit->initial = NULL;
@@ -139,7 +141,7 @@ static polyad_status run_together(struct fitting *f, int count) {
   for (int k = 0; k < count; ++k) {
     f->fit[k].model = task[k].model;
     f->fit[k].objective = task[k].fit;
-    if (task[k].model != NULL) note_end(f->job, task[k].reason);
+    if (task[k].model != NULL) note_end(f->job, &f->fit[k], task[k].reason);
   }
   pd_free(f->job->context, task);
   return status;
@@ -147,9 +149,12 @@ static polyad_status run_together(struct fitting *f, int count) {
 
 /* Runs the first fits of the room; fits that the end of the scan left undone have no model. */
 static polyad_status run_fits(struct fitting *f, int count) {
-  if (f->together) return run_together(f, count);
-  for (int k = 0; k < count && !pd_rank_ends(f->job); ++k)
-    PD_TRY(run_one(f, &f->fit[k]));
+  polyad_status status = f->together ? run_together(f, count) : POLYAD_OK;
+  for (int k = 0; k < count && !f->together && !pd_rank_ends(f->job) && status == POLYAD_OK; ++k)
+    status = run_one(f, &f->fit[k]);
+  if (status != POLYAD_CANCELLED) return status;
+  f->job->cancelled = true; /* while a run had no model yet; others have one */
+  pd_begin(f->job->context);
   return POLYAD_OK;
 }
 
@@ -213,10 +218,11 @@ static polyad_status begin_from(struct fitting *f, const polyad_ktensor *from, s
 
 /* ---- random starts -------------------------------------------------------------------------- */
 
-/* The random starts of one rank, which are done. */
+/* The random starts of one rank, which are done. Those that were cut short do not count: what they
+ * would have come to is not known. */
 static polyad_status collect(struct fitting *f, struct fit *fit, struct pd_rank_models *models) {
   for (int s = 0; s < f->starts; ++s) {
-    if (fit[s].model == NULL) continue;
+    if (fit[s].model == NULL || fit[s].cut) continue;
     models->start[models->count] = fit[s].model;
     models->objective[models->count] = fit[s].objective;
     fit[s].model = NULL;
@@ -227,6 +233,7 @@ static polyad_status collect(struct fitting *f, struct fit *fit, struct pd_rank_
     ++models->count;
   }
   if (models->count == 0) return POLYAD_OK;
+  models->highest = models->best_objective;
   return pd_model_copy(f->job->context, models->start[models->best_start], &models->best);
 }
 
@@ -380,7 +387,8 @@ static bool fits_go_together(const struct pd_rank_job *job, const polyad_plan *p
 
 int pd_rank_group(const struct pd_rank_job *job, const polyad_plan *plan, const uint64_t *ranks,
                   int count, int starts) {
-  const uint64_t most_work = UINT64_C(1) << 29; /* nonzeros times columns: seconds */
+  /* Nonzeros times columns: seconds. */
+  const uint64_t most_work = UINT64_C(1) << (plan->device->functions->host_memory ? 29 : 34);
   uint64_t rows = 0, columns = 0, limit = polyad_memory_limit(job->context) / 8;
   int group = 1;
   if (!fits_go_together(job, plan)) return 1;

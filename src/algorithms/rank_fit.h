@@ -19,7 +19,7 @@ struct pd_rank_job {
 /** The models of one rank. */
 struct pd_rank_models {
   uint64_t rank;
-  int count;              /* random starts that ended */
+  int count;              /* random starts that ended by themselves */
   polyad_ktensor **start; /* the model of each of them */
   double *objective;      /* what each maximised: fit or log-likelihood */
   polyad_ktensor *grown;  /* of the last start from a smaller rank, if it is not the best */
@@ -38,7 +38,7 @@ int pd_rank_group(const struct pd_rank_job *job, const polyad_plan *plan, const 
 /** Fits `starts` random starts of each of `count` ranks, and one more from the best model of the
  *  rank before (for the first of them `previous`; NULL: none), to the plan's tensor. `name` begins
  *  what the progress function hears. When job->cancelled or job->out_of_time is set in the end,
- *  models may be missing.
+ *  models may be missing: those of ranks with no start, and what only whole scans do to the others.
  *  @param[out] models  one for each rank, cleared with pd_rank_models_clear() */
 polyad_status pd_rank_fit(struct pd_rank_job *job, const char *name, const polyad_plan *plan,
                           const uint64_t *ranks, int count, int starts,

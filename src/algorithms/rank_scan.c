@@ -146,13 +146,17 @@ static polyad_status find_stability(struct scan *s, const struct pd_rank_models 
   return POLYAD_OK;
 }
 
-/* A core that does not fit leaves the row without core consistency. */
+/* A core that does not fit leaves the row without core consistency; so does the end of the scan,
+ * for that may take long. */
 static polyad_status find_consistency(struct scan *s, const polyad_ktensor *model,
                                       polyad_rank_row *row) {
   polyad_context *context = s->job.context;
   struct pd_stage stage = pd_stage_begin(context, "core consistency");
+  if (pd_rank_ends(&s->job)) return POLYAD_OK;
   polyad_status status = pd_core_consistency(&stage, &s->tree, model, &row->core_consistency);
-  if (status != POLYAD_MEMORY_LIMIT && status != POLYAD_OVERFLOW) return status;
+  s->job.cancelled = status == POLYAD_CANCELLED;
+  if (status != POLYAD_MEMORY_LIMIT && status != POLYAD_OVERFLOW && status != POLYAD_CANCELLED)
+    return status;
   pd_log(context, POLYAD_LOG_INFO, "rank %llu: no core consistency: %s",
          (unsigned long long)row->rank, polyad_last_error(context));
   pd_begin(context);
@@ -203,7 +207,8 @@ static polyad_status scan_rank(struct scan *s, struct pd_rank_models *models, do
   return POLYAD_OK;
 }
 
-/* Ranks that are fitted at once. */
+/* Ranks that are fitted at once. Where the scan ends in between, those that have starts are kept.
+ */
 static polyad_status scan_group(struct scan *s, int count) {
   struct pd_rank_models *models;
   const struct pd_rank_found *found = &s->found;
@@ -216,7 +221,7 @@ static polyad_status scan_group(struct scan *s, int count) {
   double seconds = pd_seconds() - began;
   for (int k = 0; k < count; ++k)
     columns += ranks[k];
-  for (int k = 0; k < count && status == POLYAD_OK && !pd_rank_ends(&s->job); ++k)
+  for (int k = 0; k < count && status == POLYAD_OK && models[k].count > 0; ++k)
     status = scan_rank(s, &models[k], seconds * (double)models[k].rank / (double)columns);
   pd_rank_models_clear(s->job.context, models, count);
   pd_free(s->job.context, models);

@@ -413,7 +413,7 @@ static int stop_at(void *user, const polyad_progress *progress) {
 }
 
 /* CP-APR goes from rank to rank; the ranks of least squares are fitted at once, and before folds.
- */
+ * A rank counts with the starts that have ended by themselves. */
 static void keeps_ranks_that_were_done(void **state) {
   (void)state;
   const uint64_t dims[] = {20, 15, 10};
@@ -424,7 +424,7 @@ static void keeps_ranks_that_were_done(void **state) {
     int rows;
   } cases[] = {{POLYAD_ALGORITHM_APR_MU, {"rank 3", 0}, 2},
                {POLYAD_ALGORITHM_ALS, {"rank 3", 0}, 0},
-               {POLYAD_ALGORITHM_ALS, {"rank 3, best start", 0}, 0},
+               {POLYAD_ALGORITHM_ALS, {"rank 3, best start", 0}, 4},
                {POLYAD_ALGORITHM_ALS, {"fold 2 of 4", 0}, 4}};
   for (int c = 0; c < 4; ++c) {
     polyad_rank_options options = options_of(4);
@@ -442,6 +442,11 @@ static void keeps_ranks_that_were_done(void **state) {
     polyad_set_progress(context, NULL, NULL);
     assert_true(result.cancelled && cases[c].stop.calls > 0);
     assert_int_equal(result.row_count, cases[c].rows);
+    for (int k = 0; k < result.row_count; ++k) {
+      assert_int_equal(result.rows[k].starts, options.starts);
+      assert_true(isfinite(result.rows[k].fit_best) && isfinite(result.rows[k].stability));
+      assert_true(isnan(result.rows[k].core_consistency) == (c == 2));
+    }
     assert_int_equal(result.folds, 0);
     polyad_rank_result_clear(&result);
     polyad_plan_destroy(plan);
