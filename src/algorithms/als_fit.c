@@ -126,7 +126,7 @@ static polyad_status sum_opened(struct pd_als *als, const struct pd_nonzeros *no
     if (rounded_since(als))
       PD_TRY(linalg->gram(als->context, als->work, &own, &als->gram[n], &als->peak[n]));
   }
-  if (rounded_since(als)) PD_TRY(pd_als_enqueue_fit(als));
+  if (rounded_since(als)) PD_TRY(pd_als_enqueue_fit(&als, 1));
   return linalg->residual(als->context, als->work, nonzeros, als->list, factors, &als->lambda);
 }
 
@@ -177,12 +177,23 @@ polyad_status pd_als_measure_fit(struct pd_als *als, bool *measured) {
   return set_measured(als, scalar);
 }
 
-polyad_status pd_als_enqueue_fit(struct pd_als *als) {
-  const struct pd_linalg *linalg = als->linalg;
-  int last = als->order - 1;
-  PD_TRY(linalg->model_norm(als->context, als->work, als->order, als->gram_list, &als->peak[last],
-                            &als->lambda, als->slices.data != NULL));
-  return pd_als_rounds(als) ? pd_als_take_factor(als, last) : POLYAD_OK;
+struct pd_norm pd_als_norm(const struct pd_als *als) {
+  return (struct pd_norm){.work = als->work,
+                          .count = als->order,
+                          .grams = als->gram_list,
+                          .peak = &als->peak[als->order - 1],
+                          .lambda = &als->lambda,
+                          .spreads = als->slices.data != NULL};
+}
+
+polyad_status pd_als_enqueue_fit(struct pd_als *const *als, int runs) {
+  struct pd_norm norms[PD_SHARED_COLUMNS];
+  for (int k = 0; k < runs; ++k)
+    norms[k] = pd_als_norm(als[k]);
+  PD_TRY(als[0]->linalg->model_norm(als[0]->context, runs, norms));
+  for (int k = 0; k < runs; ++k)
+    if (pd_als_rounds(als[k])) PD_TRY(pd_als_take_factor(als[k], als[k]->order - 1));
+  return POLYAD_OK;
 }
 
 /* Sets the formula's fit. Its bound for the inner product follows from `spread`. */
@@ -221,15 +232,8 @@ static polyad_status tighten(struct pd_als *als, const double found[PD_SCALARS])
   return POLYAD_OK;
 }
 
-/* Where the iteration before needed the residual this one will: it is summed at once, so that the
- * host waits for the device once and not twice. */
-polyad_status pd_als_fetch_fit(struct pd_als *als) {
-  double scalar[PD_SCALARS];
-  bool summed = false;
-  if (als->run.iteration > als->run.first_iteration && als->fit.from == POLYAD_FIT_RESIDUAL &&
-      !rounded_since(als))
-    PD_TRY(als_fit_sum_residual(als, &summed));
-  PD_TRY(pd_als_fetch(als, scalar));
+/* als->fit from scalars; `summed`: those of the residual are among them. */
+static polyad_status take_fit(struct pd_als *als, const double scalar[PD_SCALARS], bool summed) {
   als->fallbacks += (uint64_t)scalar[PD_SCALAR_FALLBACKS];
   als->damped += (uint64_t)scalar[PD_SCALAR_DAMPED];
   if (scalar[PD_SCALAR_FALLBACKS] > 0) als->kept = scalar[PD_SCALAR_KEPT];
@@ -242,4 +246,30 @@ polyad_status pd_als_fetch_fit(struct pd_als *als) {
   if (summed) return set_measured(als, scalar);
   bool measured; /* else the formula's fit stays, with its bound */
   return pd_als_measure_fit(als, &measured);
+}
+
+/* Where the iteration before needed the residual this one will. */
+static bool expects_residual(const struct pd_als *als) {
+  return als->run.iteration > als->run.first_iteration && als->fit.from == POLYAD_FIT_RESIDUAL &&
+         !rounded_since(als);
+}
+
+/* Residuals that are expected are summed at once, so that the host waits for the device once and
+ * not twice. */
+polyad_status pd_als_fetch_fit(struct pd_als *const *als, int runs) {
+  double scalar[PD_SHARED_COLUMNS][PD_SCALARS];
+  struct pd_linalg_work *work[PD_SHARED_COLUMNS];
+  bool summed[PD_SHARED_COLUMNS];
+  for (int k = 0; k < runs; ++k) {
+    work[k] = als[k]->work;
+    summed[k] = expects_residual(als[k]);
+    if (summed[k]) PD_TRY(als_fit_sum_residual(als[k], &summed[k]));
+  }
+  if (runs == 1)
+    PD_TRY(pd_als_fetch(als[0], scalar[0]));
+  else
+    PD_TRY(als[0]->linalg->fetch(als[0]->context, runs, work, scalar));
+  for (int k = 0; k < runs; ++k)
+    PD_TRY(take_fit(als[k], scalar[k], summed[k]));
+  return POLYAD_OK;
 }

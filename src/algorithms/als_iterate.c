@@ -21,8 +21,9 @@ static polyad_status scale_guess(struct pd_als *als, const struct pd_matrix *m) 
   struct pd_matrix own_m = pd_plan_own(als->plan, 0, m);
   struct pd_matrix own = pd_plan_own(als->plan, 0, &als->factor[0]);
   PD_TRY(als->linalg->weighted_inner(als->context, als->work, &own_m, &own, &als->lambda));
-  PD_TRY(als->linalg->model_norm(als->context, als->work, als->order, als->gram_list,
-                                 &als->peak[als->order - 1], &als->lambda, false));
+  struct pd_norm norm = pd_als_norm(als);
+  norm.spreads = false;
+  PD_TRY(als->linalg->model_norm(als->context, 1, &norm));
   PD_TRY(pd_als_fetch(als, scalar));
   double alpha = scalar[PD_SCALAR_INNER] / scalar[PD_SCALAR_MODEL];
   if (!(alpha > 0 && isfinite(alpha))) return POLYAD_OK;
@@ -31,18 +32,24 @@ static polyad_status scale_guess(struct pd_als *als, const struct pd_matrix *m) 
   return pd_matrix_from_host(als->context, &als->lambda, als->host_lambda);
 }
 
-/* The MTTKRP between two marks of the device, or two readings of the host's clock; or this run's
- * columns of one that several runs share. */
-static polyad_status timed_mttkrp(struct pd_als *als, int n, struct pd_matrix *m, double *seconds) {
+/* The MTTKRP of one run between two marks of the device, or two readings of the host's clock. */
+struct timed {
+  struct pd_als *als;
+  double *seconds; /* by modes */
+};
+
+static polyad_status timed_mttkrp(void *user, int n, struct pd_matrix *const *m) {
+  const struct timed *timed = user;
+  const struct pd_als *als = timed->als;
   polyad_context *context = als->context;
-  if (als->together != NULL) return pd_als_take_product(als, m);
   const struct pd_device_functions *device = als->device->functions;
-  const struct pd_call call = {.op = PD_MTTKRP, .mode = n, .factors = als->factor_list, .out = m};
+  const struct pd_call call = {
+      .op = PD_MTTKRP, .mode = n, .factors = als->factor_list, .out = m[0]};
   double begin = pd_seconds();
   if (device->mark != NULL) PD_TRY(device->mark(context, als->device, 2 * n));
   PD_TRY(pd_plan_run(context, als->plan, als->workspace, &call));
   if (device->mark != NULL) return device->mark(context, als->device, 2 * n + 1);
-  *seconds = pd_seconds() - begin;
+  timed->seconds[n] = pd_seconds() - begin;
   return POLYAD_OK;
 }
 
@@ -50,68 +57,83 @@ enum pd_scaling pd_als_scaling(const struct pd_als *als) {
   return als->run.iteration == 0 ? PD_SCALE_NORM_2 : PD_SCALE_AS_BEFORE;
 }
 
-/* The update of mode n's factor into its spare, of which x has the own rows. That of the first mode
- * leaves the weights before as they are. */
-static struct pd_update update_of(struct pd_als *als, int n, struct pd_matrix *x) {
+/* The rows of matrices that an update reads and makes. */
+struct operands {
+  struct pd_matrix before, x, m, own_m;
+};
+
+/* The update of mode n's factor into its spare. That of the first mode leaves the weights before as
+ * they are. HALS goes on from the factor as it is; else the first guess is no model yet, which no
+ * update holds on to. */
+static struct pd_update update_of(struct pd_als *als, int n, struct operands *of) {
+  bool nonnegative = als->options->nonnegative;
   bool slices = n == als->order - 1 && als->slices.data != NULL;
-  return (struct pd_update){.v = &als->v,
+  of->before = pd_plan_own(als->plan, n, &als->factor[n]);
+  of->x = pd_plan_own(als->plan, n, &als->spare[n]);
+  if (nonnegative) {
+    of->m = mttkrp_buffer(als, n);
+    of->own_m = pd_plan_own(als->plan, n, &of->m);
+  }
+  return (struct pd_update){.work = als->work,
+                            .grams = als->gram_list,
+                            .count = als->order,
+                            .skip = n,
+                            .ridge = als->options->ridge,
+                            .v = &als->v,
                             .damping = pd_als_damping(als),
+                            .before = nonnegative || als->run.iteration > 0 ? &of->before : NULL,
                             .weights = &als->lambda,
+                            .m = nonnegative ? &of->own_m : NULL,
                             .slices = slices ? &als->slices : NULL,
                             .scaling = pd_als_scaling(als),
-                            .x = x,
+                            .x = &of->x,
                             .lambda = n == 0 ? &als->lambda_before : &als->lambda,
                             .gram = &als->gram[n],
                             .peak = &als->peak[n]};
 }
 
-/* HALS goes on from the factor as it is. */
-static polyad_status update_nonnegative(struct pd_als *als, int n, double *seconds) {
-  const struct pd_linalg *linalg = als->linalg;
-  struct pd_matrix m = mttkrp_buffer(als, n), own_m = pd_plan_own(als->plan, n, &m);
-  struct pd_matrix before = pd_plan_own(als->plan, n, &als->factor[n]);
-  struct pd_matrix x = pd_plan_own(als->plan, n, &als->spare[n]);
-  struct pd_update update = update_of(als, n, &x);
-  update.before = &before;
-  update.m = &own_m;
-  PD_TRY(timed_mttkrp(als, n, &m, seconds));
-  if (als->run.iteration == 0 && n == 0) PD_TRY(scale_guess(als, &m));
-  PD_TRY(linalg->hadamard(als->context, als->work, als->order, als->gram_list, n,
-                          als->options->ridge, &als->v));
-  PD_TRY(linalg->update_rows_nonnegative(als->context, als->work, &update));
-  return linalg->update_finish(als->context, als->work, &update);
+/* The normal equations of a sweep of HALS, which inverts nothing. */
+static polyad_status begin_sweep(struct pd_als *als, const struct pd_update *update,
+                                 const struct pd_matrix *m) {
+  if (als->run.iteration == 0 && update->skip == 0) PD_TRY(scale_guess(als, m));
+  return als->linalg->hadamard(als->context, als->work, update->count, update->grams, update->skip,
+                               update->ridge, update->v);
 }
 
-/* The first guess is no model yet: no update holds on to it. */
-static polyad_status update_least_squares(struct pd_als *als, int n, double *seconds) {
-  const struct pd_linalg *linalg = als->linalg;
-  struct pd_matrix before = pd_plan_own(als->plan, n, &als->factor[n]);
-  struct pd_matrix x = pd_plan_own(als->plan, n, &als->spare[n]);
-  struct pd_update update = update_of(als, n, &x);
-  if (als->run.iteration > 0) update.before = &before;
-  PD_TRY(linalg->prepare(als->context, als->work, als->order, als->gram_list, n,
-                         als->options->ridge, update.damping, &als->v));
-  PD_TRY(timed_mttkrp(als, n, &als->spare[n], seconds));
-  PD_TRY(linalg->update_rows(als->context, als->work, &update));
-  return linalg->update_finish(als->context, als->work, &update);
-}
-
-polyad_status pd_als_update_mode(struct pd_als *als, int n, double *seconds) {
-  if (als->options->nonnegative)
-    PD_TRY(update_nonnegative(als, n, seconds));
-  else
-    PD_TRY(update_least_squares(als, n, seconds));
-  PD_TRY(pd_plan_spread(als->context, als->plan, als->workspace, n, &als->spare[n]));
-  pd_als_exchange(als, n);
+polyad_status pd_als_update_mode(struct pd_als *const *als, int runs, int n,
+                                 const struct pd_als_products *products) {
+  polyad_context *context = als[0]->context;
+  const struct pd_linalg *linalg = als[0]->linalg;
+  bool nonnegative = als[0]->options->nonnegative;
+  struct operands operands[PD_SHARED_COLUMNS];
+  struct pd_update update[PD_SHARED_COLUMNS];
+  struct pd_matrix *m[PD_SHARED_COLUMNS];
+  for (int k = 0; k < runs; ++k) {
+    update[k] = update_of(als[k], n, &operands[k]);
+    m[k] = nonnegative ? &operands[k].m : &als[k]->spare[n];
+  }
+  if (!nonnegative) PD_TRY(linalg->prepare(context, runs, update));
+  PD_TRY(products->make(products->user, n, m));
+  for (int k = 0; k < runs && nonnegative; ++k)
+    PD_TRY(begin_sweep(als[k], &update[k], m[k]));
+  PD_TRY(nonnegative ? linalg->update_rows_nonnegative(context, runs, update)
+                     : linalg->update_rows(context, runs, update));
+  PD_TRY(linalg->update_finish(context, runs, update));
+  for (int k = 0; k < runs; ++k) {
+    PD_TRY(pd_plan_spread(context, als[k]->plan, als[k]->workspace, n, &als[k]->spare[n]));
+    pd_als_exchange(als[k], n);
+  }
   return POLYAD_OK;
 }
 
 static polyad_status als_iterate_enqueue(struct pd_als *als, double *seconds) {
+  struct timed timed = {als, seconds};
+  const struct pd_als_products own = {timed_mttkrp, &timed};
   for (int n = 0; n < als->order; ++n) {
-    PD_TRY(pd_als_update_mode(als, n, &seconds[n]));
+    PD_TRY(pd_als_update_mode(&als, 1, n, &own));
     if (pd_als_rounds(als) && n < als->order - 1) PD_TRY(pd_als_take_factor(als, n));
   }
-  return pd_als_enqueue_fit(als);
+  return pd_als_enqueue_fit(&als, 1);
 }
 
 /* Tensors whose kernels are so short that starting them one by one takes as long. */
@@ -162,7 +184,7 @@ static polyad_status als_iterate_update_all(struct pd_als *als, double *seconds)
   const struct pd_device_functions *device = als->device->functions;
   if (als->options->nonnegative && als->run.iteration > 0) PD_TRY(pd_als_revive(als));
   PD_TRY(run_iteration(als, seconds));
-  PD_TRY(pd_als_fetch_fit(als));
+  PD_TRY(pd_als_fetch_fit(&als, 1));
   for (int n = 0; n < als->order && device->mark != NULL; ++n)
     PD_TRY(device->between(als->context, als->device, 2 * n, 2 * n + 1, &seconds[n]));
   return POLYAD_OK;

@@ -193,7 +193,7 @@ polyad_status pd_als_take_factor(struct pd_als *als, int n) {
 }
 
 polyad_status pd_als_fetch(struct pd_als *als, double scalar[PD_SCALARS]) {
-  PD_TRY(als->linalg->fetch(als->context, als->work, scalar));
+  PD_TRY(als->linalg->fetch(als->context, 1, &als->work, (double(*)[PD_SCALARS])scalar));
   return pd_team_broadcast(als->context, pd_plan_team(als->plan), 0, scalar,
                            PD_SCALARS * sizeof *scalar);
 }

@@ -27,10 +27,6 @@ struct pd_als {
   polyad_workspace *workspace;
   struct pd_linalg_work *work;
   int order;
-  /* Where several runs share each MTTKRP (als_together.c): what it is in, and this run's first
-     column. The workspace is theirs then. NULL: the run makes its own. */
-  const struct pd_matrix *together;
-  uint64_t column;
   double norm_squared; /* of the tensor as the plan's kernels see it */
 
   polyad_ktensor *model; /* its arrays are the factors' memory where the device allows; of a team's
@@ -138,21 +134,29 @@ double pd_als_damping(const struct pd_als *als);
 double pd_als_fit_limit(const struct pd_als *als);
 /** Forgets recorded iterations: what is enqueued next is other work. */
 void pd_als_forget_records(struct pd_als *als);
-/** Computes on the device what the formula of the fit is made of, beside INNER. */
-polyad_status pd_als_enqueue_fit(struct pd_als *als);
+/** What the norm of the current model is computed from. */
+struct pd_norm pd_als_norm(const struct pd_als *als);
+/** Computes on the device what the formula of the fit is made of, beside INNER, for each run. */
+polyad_status pd_als_enqueue_fit(struct pd_als *const *als, int runs);
 /** Finds the slices' norms, and computes SPREAD of the current iterate on the device (see
  *  pd_linalg::spread); later updates do that themselves. */
 polyad_status pd_als_enqueue_spread(struct pd_als *als);
-/** als->fit of the iteration that was enqueued, by the formula or, where that is too imprecise, by
- *  the residual. */
-polyad_status pd_als_fetch_fit(struct pd_als *als);
+/** The fits of the iterations that were enqueued, by the formula or, where that is too imprecise,
+ *  by the residual. Runs that are several have no team. */
+polyad_status pd_als_fetch_fit(struct pd_als *const *als, int runs);
 /** als->fit of the current factors by the residual, without changing them. Where the device has no
  *  memory for the nonzeros `measured` is false, and the fit stays as it was. */
 polyad_status pd_als_measure_fit(struct pd_als *als, bool *measured);
-/** The update of mode n in an iteration; adds nothing to `seconds` where the MTTKRP is shared. */
-polyad_status pd_als_update_mode(struct pd_als *als, int n, double *seconds);
-/** Copies this run's columns of a shared MTTKRP into m. */
-polyad_status pd_als_take_product(const struct pd_als *als, struct pd_matrix *m);
+/** Who makes the MTTKRPs of mode n, of run k into m[k]: the run itself, or what several runs share.
+ */
+struct pd_als_products {
+  polyad_status (*make)(void *user, int n, struct pd_matrix *const *m);
+  void *user;
+};
+/** The update of mode n in an iteration of each of at most PD_SHARED_COLUMNS runs on one plan, all
+ *  of them nonnegative or none. */
+polyad_status pd_als_update_mode(struct pd_als *const *als, int runs, int n,
+                                 const struct pd_als_products *products);
 /** Whether the fit fell by more than rounding explains. */
 bool pd_als_fell(const struct pd_als *als);
 /** The end of an iteration whose fit is known: where it fell the iteration is done again with more

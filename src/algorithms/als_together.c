@@ -9,10 +9,13 @@
 #include "plan/stream.h"
 #include <string.h>
 
+_Static_assert((int)PD_SHARED_COLUMNS <= (int)PD_RUNS_AT_ONCE, "runs are at most one per column");
+
 /* A run that is under way. */
 struct job {
   struct pd_als *als;
   int task;
+  uint64_t column;                   /* its first one in the wide matrices */
   uint64_t packed[POLYAD_MAX_ORDER]; /* versions of the factors that are in the wide matrices */
 };
 
@@ -36,7 +39,7 @@ struct together {
 bool pd_als_can_share(const polyad_plan *plan) {
   const struct pd_device *device = plan->device;
   bool rounds = plan->compute != POLYAD_COMPUTE_NATIVE && device->linalg->round != NULL;
-  return device->functions->copy_pieces != NULL && !rounds && pd_plan_team(plan) == NULL &&
+  return device->linalg->copy_columns != NULL && !rounds && pd_plan_team(plan) == NULL &&
          plan->members == NULL && plan->format != &pd_stream_format &&
          strcmp(plan->kernels->device, device->kind) == 0; /* one device, not a pair */
 }
@@ -67,29 +70,33 @@ bool pd_als_gains_together(polyad_context *context, const polyad_plan *plan, uin
 
 /* ---- the wide matrices ---------------------------------------------------------------------- */
 
-/* Copies columns of all rows of one matrix into columns of another. */
-static polyad_status copy_columns(polyad_context *context, const struct pd_matrix *from,
-                                  uint64_t first_from, struct pd_matrix *to, uint64_t first_to,
-                                  uint64_t columns) {
-  size_t bytes = pd_type_bytes(to->type);
-  const char *read = (const char *)from->data + first_from * bytes;
-  char *write = (char *)to->data + first_to * bytes;
-  return to->device->functions->copy_pieces(context, to->device, write, to->stride * bytes, read,
-                                            from->stride * bytes, columns * bytes, to->rows);
-}
-
-polyad_status pd_als_take_product(const struct pd_als *als, struct pd_matrix *m) {
-  return copy_columns(als->context, als->together, als->column, m, 0, m->columns);
-}
-
-/* Brings a run's factor of mode n into the wide one where another is there. */
-static polyad_status pack(struct together *t, struct job *job, int n) {
-  const struct pd_matrix *factor = &job->als->factor[n];
-  if (job->packed[n] == factor->version) return POLYAD_OK;
-  PD_TRY(copy_columns(t->context, factor, 0, &t->factor[n], job->als->column, factor->columns));
-  job->packed[n] = factor->version;
-  pd_matrix_touch(&t->factor[n]);
+/* Brings factors into the wide matrices of all modes but n where others are there. */
+static polyad_status pack(struct together *t, int n) {
+  struct pd_columns copy[PD_SHARED_COLUMNS];
+  for (int k = 0; k < t->plan->order; ++k) {
+    int count = 0;
+    for (struct job *job = t->job; job < t->job + t->running && k != n; ++job) {
+      const struct pd_matrix *factor = &job->als->factor[k];
+      if (job->packed[k] == factor->version) continue;
+      job->packed[k] = factor->version;
+      copy[count++] = (struct pd_columns){
+          .from = factor, .to = &t->factor[k], .first_to = job->column, .columns = factor->columns};
+    }
+    if (count == 0) continue;
+    PD_TRY(t->plan->device->linalg->copy_columns(t->context, t->plan->device, count, copy));
+    pd_matrix_touch(&t->factor[k]);
+  }
   return POLYAD_OK;
+}
+
+/* Gives every run its columns of a product. */
+static polyad_status unpack(struct together *t, const struct pd_matrix *product,
+                            struct pd_matrix *const *m) {
+  struct pd_columns copy[PD_SHARED_COLUMNS];
+  for (int j = 0; j < t->running; ++j)
+    copy[j] = (struct pd_columns){
+        .from = product, .to = m[j], .first_from = t->job[j].column, .columns = m[j]->columns};
+  return t->plan->device->linalg->copy_columns(t->context, t->plan->device, t->running, copy);
 }
 
 static void clear_matrices(struct together *t) {
@@ -128,8 +135,7 @@ static polyad_status als_together_lay_out(struct together *t) {
                                                      pd_type_bytes(t->plan->type)));
   for (int j = 0; j < t->running; ++j) {
     struct job *job = &t->job[j];
-    job->als->column = column;
-    job->als->together = &t->m;
+    job->column = column;
     job->als->workspace = t->workspace;
     PD_TRY(pd_als_find_sum_depth(job->als));
     column += job->als->options->rank;
@@ -217,22 +223,18 @@ static polyad_status als_together_multiply(struct together *t, int n, struct pd_
   return POLYAD_OK;
 }
 
-static polyad_status update_all(struct together *t, int n) {
-  struct pd_matrix m = t->m;
-  m.rows = t->plan->dims[n];
-  for (int j = 0; j < t->running; ++j)
-    for (int k = 0; k < t->plan->order; ++k)
-      if (k != n) PD_TRY(pack(t, &t->job[j], k));
-  PD_TRY(als_together_multiply(t, n, &m));
-  for (int j = 0; j < t->running; ++j)
-    PD_TRY(pd_als_update_mode(t->job[j].als, n, NULL));
-  return POLYAD_OK;
+static polyad_status make_products(void *user, int n, struct pd_matrix *const *m) {
+  struct together *t = user;
+  struct pd_matrix product = t->m;
+  product.rows = t->plan->dims[n];
+  PD_TRY(pack(t, n));
+  PD_TRY(als_together_multiply(t, n, &product));
+  return unpack(t, &product, m);
 }
 
-/* Every run has its columns' share of the products' time. */
+/* Every run has its columns' share of the products' time. The device has passed its marks. */
 static polyad_status share_seconds(struct together *t) {
   const struct pd_device *device = t->plan->device;
-  if (device->functions->mark != NULL) PD_TRY(device->functions->synchronize(t->context, device));
   for (int n = 0; n < t->plan->order; ++n) {
     if (device->functions->mark != NULL)
       PD_TRY(device->functions->between(t->context, device, 2 * n, 2 * n + 1, &t->seconds[n]));
@@ -247,21 +249,18 @@ static polyad_status share_seconds(struct together *t) {
 
 /* A run whose fit fell goes on with a product of its own until it has settled. */
 static polyad_status complete_alone(struct together *t, struct pd_als *als, polyad_trace_row *row) {
-  als->together = NULL;
   als->workspace = NULL;
   polyad_status status =
       polyad_workspace_create(t->context, t->plan, als->options->rank, &als->workspace);
   if (status == POLYAD_OK) status = pd_als_complete(als, row, pd_run_kernel_seconds(&als->run));
   polyad_workspace_destroy(als->workspace);
   als->workspace = t->workspace;
-  als->together = &t->m;
   return status;
 }
 
 static polyad_status settle(struct together *t, struct job *job, bool *end, polyad_reason *reason) {
   struct pd_als *als = job->als;
   polyad_trace_row row = pd_run_row();
-  PD_TRY(pd_als_fetch_fit(als));
   if (pd_als_fell(als))
     PD_TRY(complete_alone(t, als, &row));
   else
@@ -282,16 +281,25 @@ static polyad_status leave_all(struct together *t, polyad_reason reason) {
   return POLYAD_OK;
 }
 
+/* One iteration of every run, but for what follows from the fits. */
+static polyad_status update_all(struct together *t) {
+  struct pd_als *als[PD_SHARED_COLUMNS];
+  const struct pd_als_products shared = {make_products, t};
+  for (int j = 0; j < t->running; ++j) {
+    als[j] = t->job[j].als;
+    PD_TRY(begin_iteration(als[j]));
+  }
+  for (int n = 0; n < t->plan->order; ++n)
+    PD_TRY(pd_als_update_mode(als, t->running, n, &shared));
+  PD_TRY(pd_als_enqueue_fit(als, t->running));
+  PD_TRY(pd_als_fetch_fit(als, t->running));
+  return share_seconds(t);
+}
+
 /* One iteration of every run. `over`: that was the last. */
 static polyad_status iterate_all(struct together *t, bool *over, bool *changed) {
   polyad_reason why = POLYAD_REASON_CANCELLED;
-  for (int j = 0; j < t->running; ++j)
-    PD_TRY(begin_iteration(t->job[j].als));
-  for (int n = 0; n < t->plan->order; ++n)
-    PD_TRY(update_all(t, n));
-  for (int j = 0; j < t->running; ++j)
-    PD_TRY(pd_als_enqueue_fit(t->job[j].als));
-  PD_TRY(share_seconds(t));
+  PD_TRY(update_all(t));
   for (int j = 0; j < t->running;) {
     bool end;
     polyad_reason reason;

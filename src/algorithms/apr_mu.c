@@ -19,7 +19,7 @@ static bool looks_after(const struct pd_apr *apr, int inner) {
 
 /* The same numbers on all members of a team: what follows from them is done by all or by none. */
 static polyad_status fetch_same(struct pd_apr *apr, double scalar[PD_SCALARS]) {
-  PD_TRY(apr->linalg->fetch(apr->context, apr->work, scalar));
+  PD_TRY(apr->linalg->fetch(apr->context, 1, &apr->work, (double(*)[PD_SCALARS])scalar));
   return pd_team_broadcast(apr->context, pd_plan_team(apr->plan), 0, scalar,
                            PD_SCALARS * sizeof *scalar);
 }

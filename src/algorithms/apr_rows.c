@@ -206,14 +206,14 @@ static polyad_status apr_rows_update_mode(struct pd_apr *apr, int mode, pd_apr_r
 }
 
 polyad_status pd_apr_rows_iterate(struct pd_apr *apr, pd_apr_row_solver *solver) {
-  double scalar[PD_SCALARS], logarithms = 0;
+  double scalar[1][PD_SCALARS], logarithms = 0;
   apr->result = (struct pd_apr_result){.converged = true};
   for (int n = 0; n < apr->order; ++n)
     PD_TRY(apr_rows_update_mode(apr, n, solver));
-  PD_TRY(apr->linalg->fetch(apr->context, apr->work, scalar));
+  PD_TRY(apr->linalg->fetch(apr->context, 1, &apr->work, scalar));
   for (uint64_t i = 0; i < apr->plan->dims[apr->order - 1]; ++i)
     logarithms += apr->rows->logarithms[i];
-  apr->result.log_likelihood = pd_apr_log_likelihood(apr, logarithms, scalar[PD_SCALAR_MASS]);
+  apr->result.log_likelihood = pd_apr_log_likelihood(apr, logarithms, scalar[0][PD_SCALAR_MASS]);
   return POLYAD_OK;
 }
 

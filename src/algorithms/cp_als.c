@@ -99,7 +99,7 @@ static polyad_status settle_fit(struct pd_als *als, polyad_run_info *info) {
   PD_TRY(pd_als_put_model(als));
   if (!pd_als_rounds(als)) { /* else measuring makes Gram matrices, of what is not rounded */
     PD_TRY(pd_als_take_factors(als));
-    PD_TRY(pd_als_enqueue_fit(als));
+    PD_TRY(pd_als_enqueue_fit(&als, 1));
   }
   bool measured;
   PD_TRY(pd_als_measure_fit(als, &measured));

@@ -138,11 +138,25 @@ static polyad_status cpu_linalg_hadamard(polyad_context *context, struct pd_lina
 }
 
 /* An update of the CPU does all its work itself. */
-static polyad_status cpu_linalg_prepare(polyad_context *context, struct pd_linalg_work *work,
-                                        int count, const struct pd_matrix *const *grams, int skip,
-                                        double ridge, double damping, struct pd_matrix *v) {
-  (void)damping;
-  return cpu_linalg_hadamard(context, work, count, grams, skip, ridge, v);
+static polyad_status cpu_linalg_prepare(polyad_context *context, int runs,
+                                        const struct pd_update *updates) {
+  for (const struct pd_update *u = updates; u < updates + runs; ++u)
+    PD_TRY(cpu_linalg_hadamard(context, u->work, u->count, u->grams, u->skip, u->ridge, u->v));
+  return POLYAD_OK;
+}
+
+static polyad_status cpu_linalg_copy_columns(polyad_context *context,
+                                             const struct pd_device *device, int count,
+                                             const struct pd_columns *copies) {
+  (void)context;
+  (void)device;
+  for (const struct pd_columns *copy = copies; copy < copies + count; ++copy) {
+    size_t bytes = pd_type_bytes(copy->to->type);
+    for (uint64_t i = 0; i < copy->to->rows; ++i)
+      memcpy(pd_cpu_row(copy->to, i) + copy->first_to * bytes,
+             pd_cpu_row(copy->from, i) + copy->first_from * bytes, copy->columns * bytes);
+  }
+  return POLYAD_OK;
 }
 
 static polyad_status cpu_linalg_add(polyad_context *context, struct pd_linalg_work *work,
@@ -188,13 +202,12 @@ static double product_entry(int count, const struct pd_matrix *const *grams, siz
   return product;
 }
 
-static polyad_status cpu_linalg_model_norm(polyad_context *context, struct pd_linalg_work *work,
-                                           int count, const struct pd_matrix *const *grams,
-                                           const struct pd_matrix *peak,
-                                           const struct pd_matrix *lambda, bool spreads) {
-  (void)context;
+static void find_model_norm(const struct pd_norm *of) {
+  struct pd_linalg_work *work = of->work;
+  const struct pd_matrix *const *grams = of->grams, *lambda = of->lambda;
+  int count = of->count;
   size_t rank = work->rank;
-  const double *weight = lambda->data, *most = peak->data;
+  const double *weight = lambda->data, *most = of->peak->data;
   double sum = 0, norms = 0, peaks = 0;
   for (size_t r = 0; r < rank; ++r) {
     double line = 0;
@@ -207,7 +220,15 @@ static polyad_status cpu_linalg_model_norm(polyad_context *context, struct pd_li
   work->scalars[PD_SCALAR_MODEL] = sum;
   work->scalars[PD_SCALAR_NORMS] = norms;
   work->scalars[PD_SCALAR_PEAKS] = peaks;
-  if (spreads) work->scalars[PD_SCALAR_SPREAD] = cpu_linalg_spread_of(work, count, grams, lambda);
+  if (of->spreads)
+    work->scalars[PD_SCALAR_SPREAD] = cpu_linalg_spread_of(work, count, grams, lambda);
+}
+
+static polyad_status cpu_linalg_model_norm(polyad_context *context, int runs,
+                                           const struct pd_norm *norms) {
+  (void)context;
+  for (int k = 0; k < runs; ++k)
+    find_model_norm(&norms[k]);
   return POLYAD_OK;
 }
 
@@ -228,14 +249,16 @@ static polyad_status cpu_linalg_weighted_inner(polyad_context *context, struct p
   return pd_team_sum(context, work->team, 1, &work->scalars[PD_SCALAR_INNER]);
 }
 
-static polyad_status cpu_linalg_fetch(polyad_context *context, struct pd_linalg_work *work,
-                                      double scalars[PD_SCALARS]) {
+static polyad_status cpu_linalg_fetch(polyad_context *context, int runs,
+                                      struct pd_linalg_work *const *works,
+                                      double (*scalars)[PD_SCALARS]) {
   (void)context;
-  memcpy(scalars, work->scalars, sizeof work->scalars);
-  work->scalars[PD_SCALAR_FALLBACKS] = 0;
-  work->scalars[PD_SCALAR_DAMPED] = 0;
-  work->scalars[PD_SCALAR_UPDATES] = 0;
-  work->scalars[PD_SCALAR_SHIFTED] = 0;
+  for (int k = 0; k < runs; ++k) {
+    double *mine = works[k]->scalars;
+    memcpy(scalars[k], mine, sizeof scalars[k]);
+    mine[PD_SCALAR_FALLBACKS] = mine[PD_SCALAR_DAMPED] = 0;
+    mine[PD_SCALAR_UPDATES] = mine[PD_SCALAR_SHIFTED] = 0;
+  }
   return POLYAD_OK;
 }
 
@@ -251,6 +274,7 @@ const struct pd_linalg pd_cpu_linalg = {
     .gram = cpu_linalg_gram,
     .add = cpu_linalg_add,
     .hadamard = cpu_linalg_hadamard,
+    .copy_columns = cpu_linalg_copy_columns,
     .prepare = cpu_linalg_prepare,
     .update_rows = pd_cpu_update_rows_by_solving,
     .update_rows_nonnegative = pd_cpu_update_rows_nonnegative,

@@ -210,8 +210,8 @@ static polyad_status share_sums(polyad_context *context, struct pd_linalg_work *
   return pd_team_max(context, work->team, rank, update->peak->data);
 }
 
-polyad_status pd_cpu_update_finish(polyad_context *context, struct pd_linalg_work *work,
-                                   const struct pd_update *update) {
+static polyad_status finish_one(polyad_context *context, const struct pd_update *update) {
+  struct pd_linalg_work *work = update->work;
   int parts = pd_cpu_parts(work, update->x->rows);
   double *lambda = update->lambda->data, *peak = update->peak->data;
   collect_gram(work, parts, update->gram->data);
@@ -223,6 +223,13 @@ polyad_status pd_cpu_update_finish(polyad_context *context, struct pd_linalg_wor
   for (size_t r = 0; r < work->rank; ++r)
     lambda[r] = peak[r] > 0 ? work->divided[r] : 0;
   if (update->scaling == PD_SCALE_NORM_2) normalize_columns(work, update);
+  return POLYAD_OK;
+}
+
+polyad_status pd_cpu_update_finish(polyad_context *context, int runs,
+                                   const struct pd_update *updates) {
+  for (int k = 0; k < runs; ++k)
+    PD_TRY(finish_one(context, &updates[k]));
   return POLYAD_OK;
 }
 

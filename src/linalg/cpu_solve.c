@@ -156,13 +156,16 @@ static polyad_status choose_way(polyad_context *context, struct pd_linalg_work *
   return POLYAD_OK;
 }
 
-polyad_status pd_cpu_update_rows_by_solving(polyad_context *context, struct pd_linalg_work *work,
-                                            const struct pd_update *update) {
-  struct cholesky by = {work->lower, work->numbers + work->rank};
-  struct pd_cpu_rows rows = {.m = update->x};
-  pd_cpu_choose_divisors(work, update);
-  PD_TRY(choose_way(context, work, update, &by, &rows));
-  pd_cpu_update_rows(work, update, &rows);
+polyad_status pd_cpu_update_rows_by_solving(polyad_context *context, int runs,
+                                            const struct pd_update *updates) {
+  for (const struct pd_update *update = updates; update < updates + runs; ++update) {
+    struct pd_linalg_work *work = update->work;
+    struct cholesky by = {work->lower, work->numbers + work->rank};
+    struct pd_cpu_rows rows = {.m = update->x};
+    pd_cpu_choose_divisors(work, update);
+    PD_TRY(choose_way(context, work, update, &by, &rows));
+    pd_cpu_update_rows(work, update, &rows);
+  }
   return POLYAD_OK;
 }
 
@@ -180,13 +183,16 @@ static void rows_by_hals(const struct pd_factor_kernels *kernels, const void *us
   kernels->hals(rows, rank, sweep->v, m, x, inner, tile);
 }
 
-polyad_status pd_cpu_update_rows_nonnegative(polyad_context *context, struct pd_linalg_work *work,
-                                             const struct pd_update *update) {
+polyad_status pd_cpu_update_rows_nonnegative(polyad_context *context, int runs,
+                                             const struct pd_update *updates) {
   (void)context;
-  struct sweep sweep = {update->v->data, update->weights->data,
-                        work->rank * pd_type_bytes(update->x->type)};
-  struct pd_cpu_rows rows = {.function = rows_by_hals, .user = &sweep, .m = update->m};
-  pd_cpu_choose_divisors(work, update);
-  pd_cpu_update_rows(work, update, &rows);
+  for (const struct pd_update *update = updates; update < updates + runs; ++update) {
+    struct pd_linalg_work *work = update->work;
+    struct sweep sweep = {update->v->data, update->weights->data,
+                          work->rank * pd_type_bytes(update->x->type)};
+    struct pd_cpu_rows rows = {.function = rows_by_hals, .user = &sweep, .m = update->m};
+    pd_cpu_choose_divisors(work, update);
+    pd_cpu_update_rows(work, update, &rows);
+  }
   return POLYAD_OK;
 }

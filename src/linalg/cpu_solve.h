@@ -4,9 +4,9 @@
 
 #include "linalg/cpu_work.h"
 
-polyad_status pd_cpu_update_rows_by_solving(polyad_context *context, struct pd_linalg_work *work,
-                                            const struct pd_update *update);
-polyad_status pd_cpu_update_rows_nonnegative(polyad_context *context, struct pd_linalg_work *work,
-                                             const struct pd_update *update);
+polyad_status pd_cpu_update_rows_by_solving(polyad_context *context, int runs,
+                                            const struct pd_update *updates);
+polyad_status pd_cpu_update_rows_nonnegative(polyad_context *context, int runs,
+                                             const struct pd_update *updates);
 
 #endif

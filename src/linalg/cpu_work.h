@@ -66,8 +66,8 @@ void pd_cpu_choose_divisors(struct pd_linalg_work *work, const struct pd_update 
 void pd_cpu_update_rows(struct pd_linalg_work *work, const struct pd_update *update,
                         const struct pd_cpu_rows *rows);
 /** From the parts' sums; see linalg.h. */
-polyad_status pd_cpu_update_finish(polyad_context *context, struct pd_linalg_work *work,
-                                   const struct pd_update *update);
+polyad_status pd_cpu_update_finish(polyad_context *context, int runs,
+                                   const struct pd_update *updates);
 
 /** Multiplies the columns of x by `factor`. */
 void pd_cpu_scale(struct pd_linalg_work *work, struct pd_matrix *x, const double *factor);

@@ -53,7 +53,11 @@ enum pd_scaling {
 /** One update of one factor: what it reads, and what it makes. Every call of an update gets the
  *  same one. */
 struct pd_update {
-  const struct pd_matrix *v;       /* the normal equations, as prepare() or hadamard() left them */
+  struct pd_linalg_work *work;
+  const struct pd_matrix *const *grams; /* prepare(): what v is made from, as hadamard() does */
+  int count, skip;
+  double ridge;
+  struct pd_matrix *v;             /* the normal equations, as prepare() or hadamard() left them */
   double damping;                  /* see update_rows() */
   const struct pd_matrix *before;  /* the factor that x is to replace, another matrix; NULL: none */
   const struct pd_matrix *weights; /* of the model before, 1 x R; may be `lambda` */
@@ -67,6 +71,29 @@ struct pd_update {
                                before (AS_BEFORE); out, of x */
 };
 
+/** One model whose norm is wanted; see model_norm(). */
+struct pd_norm {
+  struct pd_linalg_work *work;
+  int count;
+  const struct pd_matrix *const *grams;
+  const struct pd_matrix *peak;   /* of the last factor */
+  const struct pd_matrix *lambda; /* 1 x R */
+  bool spreads;                   /* the last update got slices: SPREAD too */
+};
+
+/** Columns of a matrix that become columns of another of as many rows and the same type. */
+struct pd_columns {
+  const struct pd_matrix *from;
+  struct pd_matrix *to;
+  uint64_t first_from, first_to, columns;
+};
+
+/** Runs, or copies, that one call takes at most. */
+enum { PD_RUNS_AT_ONCE = 64 };
+
+/** The calls that updates are made of take several runs at once, each with a work and matrices of
+ *  its own: the rows of a mode are as many for all, ranks may differ. A device that starts work one
+ *  call at a time then starts it once for all. */
 struct pd_linalg {
   const struct pd_svd *svd;               /* NULL: none */
   const struct pd_completion *completion; /* NULL: none */
@@ -110,11 +137,12 @@ struct pd_linalg {
   polyad_status (*hadamard)(polyad_context *context, struct pd_linalg_work *work, int count,
                             const struct pd_matrix *const *grams, int skip, double ridge,
                             struct pd_matrix *v);
-  /** v as hadamard() makes it, for an update_rows() with this damping that follows: a device that
-   *  can work on it beside what is enqueued in between begins to. */
-  polyad_status (*prepare)(polyad_context *context, struct pd_linalg_work *work, int count,
-                           const struct pd_matrix *const *grams, int skip, double ridge,
-                           double damping, struct pd_matrix *v);
+  /** Copies columns from matrix to matrix. NULL: the device cannot. */
+  polyad_status (*copy_columns)(polyad_context *context, const struct pd_device *device, int count,
+                                const struct pd_columns *copies);
+  /** v as hadamard() makes it, for an update_rows() that follows: a device that can work on it
+   *  beside what is enqueued in between begins to. */
+  polyad_status (*prepare)(polyad_context *context, int runs, const struct pd_update *updates);
   /** The least-squares update of CP-ALS in one pass over memory, and for every fixed block of rows
    *  the sums that update_finish() adds up: the Gram matrix of the block, inner products with m,
    *  largest magnitudes, squares weighted by `slices`. How rows are divided into blocks depends on
@@ -138,19 +166,18 @@ struct pd_linalg {
    *  eigendecomposition instead: eigenvalues up to R * eps * the largest count as zero; FALLBACKS
    *  grows by one and KEPT tells how many eigenvalues did not. Finite v and m give finite
    *  results. */
-  polyad_status (*update_rows)(polyad_context *context, struct pd_linalg_work *work,
-                               const struct pd_update *update);
+  polyad_status (*update_rows)(polyad_context *context, int runs, const struct pd_update *updates);
   /** The same by one sweep of hierarchical alternating least squares that starts from `before` with
    *  its columns multiplied by `weights`: entries stay nonnegative. m is another matrix than x. */
-  polyad_status (*update_rows_nonnegative)(polyad_context *context, struct pd_linalg_work *work,
-                                           const struct pd_update *update);
+  polyad_status (*update_rows_nonnegative)(polyad_context *context, int runs,
+                                           const struct pd_update *updates);
   /** From the sums of the blocks, in their order: gram = x^T x; lambda, what the columns of x were
    *  divided by; peak; INNER = sum of m(i,r) x(i,r) lambda_r; and what SPREAD needs, until the next
    *  update. Columns of norm zero stay zero and get lambda 0. Only after NORM_2 another pass scales
    *  x. Where several share the rows, their blocks' sums come together before this call. All but x
    *  is there for calls of this table, and for others after one of them or a fetch(). */
-  polyad_status (*update_finish)(polyad_context *context, struct pd_linalg_work *work,
-                                 const struct pd_update *update);
+  polyad_status (*update_finish)(polyad_context *context, int runs,
+                                 const struct pd_update *updates);
   /** INNER = sum over r of lambda_r sum over i of m(i,r) x(i,r). */
   polyad_status (*weighted_inner)(polyad_context *context, struct pd_linalg_work *work,
                                   const struct pd_matrix *m, const struct pd_matrix *x,
@@ -158,10 +185,8 @@ struct pd_linalg {
   /** MODEL = lambda^T G lambda with G the elementwise product of all Gram matrices: the squared
    *  norm of the model. NORMS = sum of lambda_r sqrt(G(r,r)); PEAKS = sum of the squares of
    *  lambda_r, times peak_r of the last factor, times the norms of the columns r of the others.
-   *  `spreads`: the last update got slices, and SPREAD becomes what spread() computes. */
-  polyad_status (*model_norm)(polyad_context *context, struct pd_linalg_work *work, int count,
-                              const struct pd_matrix *const *grams, const struct pd_matrix *peak,
-                              const struct pd_matrix *lambda, bool spreads);
+   *  Where it `spreads`, SPREAD becomes what spread() computes. */
+  polyad_status (*model_norm)(polyad_context *context, int runs, const struct pd_norm *norms);
   /** SPREAD = sum over r of (lambda_r times the norms of columns r of all factors but the last)^2
    *  times sum over i of slices(i) x(i,r)^2, with x the last factor. slices (rows x 1, F64) holds
    *  the squared norms of the slices of the last mode: entry (i, r) of its MTTKRP is a sum of
@@ -198,9 +223,10 @@ struct pd_linalg {
                              struct pd_matrix *lambda);
   /** Whether fetch() has to wait for the device: then algorithms look less often. */
   bool fetch_waits;
-  /** Waits, copies all scalars to the host, and clears FALLBACKS, DAMPED, UPDATES and SHIFTED. */
-  polyad_status (*fetch)(polyad_context *context, struct pd_linalg_work *work,
-                         double scalars[PD_SCALARS]);
+  /** Waits, copies all scalars of each run to the host, and clears FALLBACKS, DAMPED, UPDATES and
+   *  SHIFTED. */
+  polyad_status (*fetch)(polyad_context *context, int runs, struct pd_linalg_work *const *works,
+                         double (*scalars)[PD_SCALARS]);
 };
 
 extern const struct pd_linalg pd_cpu_linalg;

@@ -2,6 +2,7 @@
 #include "plan/plan.h"
 #include "formats/format_text.h"
 #include "formats/sent.h"
+#include "linalg/linalg.h"
 #include "plan/choose.h"
 #include "plan/members.h"
 #include "plan/pair.h"
@@ -81,7 +82,7 @@ static double sweeps_of(const polyad_plan_options *options) {
 static void share_passes(const polyad_plan_options *options, struct pd_request *request) {
   uint64_t columns = options->columns < PD_SHARED_COLUMNS ? options->columns : PD_SHARED_COLUMNS;
   if (columns <= request->rank || options->kernel != POLYAD_KERNEL_MTTKRP) return;
-  if (request->device->functions->copy_pieces == NULL || request->second != NULL ||
+  if (request->device->linalg->copy_columns == NULL || request->second != NULL ||
       options->team != NULL)
     return;
   request->sweeps *= (double)request->rank / (double)columns;

@@ -332,7 +332,7 @@ static void test_elementwise_steps(void **state) {
     assert_int_equal(linalg->kkt(context, steps.work, &steps.on_phi, &steps.on_b), POLYAD_OK);
     assert_int_equal(linalg->multiply(context, steps.work, &steps.on_phi, 2 * most, &steps.on_b),
                      POLYAD_OK);
-    assert_int_equal(linalg->fetch(context, steps.work, scalars), POLYAD_OK);
+    assert_int_equal(linalg->fetch(context, 1, &steps.work, &scalars), POLYAD_OK);
     assert_true(fabs(scalars[PD_SCALAR_KKT] - most) <= 2 * DBL_EPSILON * most);
     assert_true(scalars[PD_SCALAR_UPDATES] == 0); /* below the tolerance: nothing is done */
     expect_b(&steps, steps.b);
@@ -340,7 +340,7 @@ static void test_elementwise_steps(void **state) {
                      POLYAD_OK);
     for (size_t k = 0; k < count; ++k)
       steps.b[k] *= steps.phi[k];
-    assert_int_equal(linalg->fetch(context, steps.work, scalars), POLYAD_OK);
+    assert_int_equal(linalg->fetch(context, 1, &steps.work, &scalars), POLYAD_OK);
     assert_true(scalars[PD_SCALAR_UPDATES] == 1);
     expect_b(&steps, steps.b);
     for (size_t k = 0; k < count; ++k) {
@@ -352,9 +352,9 @@ static void test_elementwise_steps(void **state) {
     assert_int_equal(
         linalg->weigh(context, steps.work, &steps.on_phi, 0.5, 1e-3, &steps.on_lambda, &steps.on_b),
         POLYAD_OK);
-    assert_int_equal(linalg->fetch(context, steps.work, scalars), POLYAD_OK);
+    assert_int_equal(linalg->fetch(context, 1, &steps.work, &scalars), POLYAD_OK);
     assert_true(scalars[PD_SCALAR_SHIFTED] == shifted);
-    assert_int_equal(linalg->fetch(context, steps.work, scalars), POLYAD_OK);
+    assert_int_equal(linalg->fetch(context, 1, &steps.work, &scalars), POLYAD_OK);
     assert_true(scalars[PD_SCALAR_SHIFTED] == 0 && scalars[PD_SCALAR_UPDATES] == 0);
     steps_end(&steps);
   }
@@ -371,7 +371,7 @@ static void test_normalize(void **state) {
     assert_int_equal(steps.linalg->normalize(steps.context, steps.work, PD_SCALE_NORM_1,
                                              &steps.on_b, &steps.on_lambda),
                      POLYAD_OK);
-    assert_int_equal(steps.linalg->fetch(steps.context, steps.work, scalars), POLYAD_OK);
+    assert_int_equal(steps.linalg->fetch(steps.context, 1, &steps.work, &scalars), POLYAD_OK);
     assert_int_equal(pd_matrix_to_host(steps.context, &steps.on_lambda, lambda), POLYAD_OK);
     void *found = malloc(ROWS * steps.rank * sizeof(double));
     assert_non_null(found);

@@ -106,30 +106,44 @@ static void free_side(struct side *side) {
   polyad_context_destroy(side->context);
 }
 
-/* An update of `x`; of HALS where there is an m. Slices count in SPREAD. */
+static struct pd_norm norm_of(const struct side *side, int count,
+                              const struct pd_matrix *const *grams, bool spreads) {
+  return (struct pd_norm){side->work, count, grams, &side->peak, &side->lambda, spreads};
+}
+
+/* An update of `x`; of HALS where there is an m. Slices count in SPREAD. What v is made from is its
+ * Gram matrix alone. */
+static struct pd_update update_of(struct side *side, double damp, const struct pd_matrix *before,
+                                  const struct pd_matrix *m, struct pd_matrix *x,
+                                  enum pd_scaling scaling, const struct pd_matrix *const *grams) {
+  return (struct pd_update){.work = side->work,
+                            .grams = grams,
+                            .count = 1,
+                            .skip = -1,
+                            .v = &side->v,
+                            .damping = damp,
+                            .before = before,
+                            .weights = &side->lambda,
+                            .m = m,
+                            .slices = &side->slices,
+                            .scaling = scaling,
+                            .x = x,
+                            .lambda = &side->lambda,
+                            .gram = &side->gram,
+                            .peak = &side->peak};
+}
+
 static polyad_status update(struct side *side, double damp, const struct pd_matrix *before,
                             const struct pd_matrix *m, struct pd_matrix *x,
                             enum pd_scaling scaling) {
   const struct pd_linalg *linalg = side->device->linalg;
   const struct pd_matrix *grams[2] = {&side->v, &side->gram};
-  const struct pd_update update = {.v = &side->v,
-                                   .damping = damp,
-                                   .before = before,
-                                   .weights = &side->lambda,
-                                   .m = m,
-                                   .slices = &side->slices,
-                                   .scaling = scaling,
-                                   .x = x,
-                                   .lambda = &side->lambda,
-                                   .gram = &side->gram,
-                                   .peak = &side->peak};
-  polyad_status status = m != NULL
-                             ? linalg->update_rows_nonnegative(side->context, side->work, &update)
-                             : linalg->update_rows(side->context, side->work, &update);
-  if (status == POLYAD_OK) status = linalg->update_finish(side->context, side->work, &update);
-  if (status == POLYAD_OK)
-    status =
-        linalg->model_norm(side->context, side->work, 2, grams, &side->peak, &side->lambda, true);
+  const struct pd_update update = update_of(side, damp, before, m, x, scaling, grams);
+  const struct pd_norm norm = norm_of(side, 2, grams, true);
+  polyad_status status = m != NULL ? linalg->update_rows_nonnegative(side->context, 1, &update)
+                                   : linalg->update_rows(side->context, 1, &update);
+  if (status == POLYAD_OK) status = linalg->update_finish(side->context, 1, &update);
+  if (status == POLYAD_OK) status = linalg->model_norm(side->context, 1, &norm);
   return status;
 }
 
@@ -138,13 +152,15 @@ static void run(struct side *side, enum operation operation, enum pd_scaling sca
   const struct pd_linalg *linalg = side->device->linalg;
   polyad_context *context = side->context;
   const struct pd_matrix *grams[3] = {&side->gram, &side->gram, &side->v};
+  const struct pd_update damped = update_of(side, damping, NULL, NULL, &side->m, scaling, grams);
+  const struct pd_norm norm = norm_of(side, 3, grams, false);
   polyad_status status = POLYAD_OK;
   switch (operation) {
   case UPDATE: /* m, solved in place; v as it is */
     status = update(side, 0, NULL, NULL, &side->m, scaling);
     break;
   case DAMPED: /* from x, where v does not do without; v made anew beside what may come between */
-    status = linalg->prepare(context, side->work, 1, &grams[0], -1, 0, damping, &side->v);
+    status = linalg->prepare(context, 1, &damped);
     if (status == POLYAD_OK) status = update(side, damping, &side->x, NULL, &side->m, scaling);
     break;
   case NONNEGATIVE: /* from what x holds */
@@ -156,14 +172,13 @@ static void run(struct side *side, enum operation operation, enum pd_scaling sca
       status = linalg->hadamard(context, side->work, 3, grams, 2, 0.25, &side->v);
     if (status == POLYAD_OK)
       status = linalg->gram(context, side->work, &side->x, &side->gram, &side->peak);
-    if (status == POLYAD_OK)
-      status = linalg->model_norm(context, side->work, 3, grams, &side->peak, &side->lambda, false);
+    if (status == POLYAD_OK) status = linalg->model_norm(context, 1, &norm);
     if (status == POLYAD_OK)
       status =
           linalg->spread(context, side->work, &side->slices, &side->x, 3, grams, &side->lambda);
   }
   if (status != POLYAD_OK) fail_msg("%s", polyad_last_error(context));
-  if (linalg->fetch(context, side->work, scalars) != POLYAD_OK)
+  if (linalg->fetch(context, 1, &side->work, (double(*)[PD_SCALARS])scalars) != POLYAD_OK)
     fail_msg("%s", polyad_last_error(context));
 }
 
@@ -338,7 +353,8 @@ static void residual(const char *device, polyad_type type, int order, uint64_t n
     assert_int_equal(pd_list_create(side.context, side.device, &nonzeros, &list), POLYAD_OK);
   assert_int_equal(
       linalg->residual(side.context, side.work, &nonzeros, list, factors, &side.lambda), POLYAD_OK);
-  assert_int_equal(linalg->fetch(side.context, side.work, scalars), POLYAD_OK);
+  assert_int_equal(linalg->fetch(side.context, 1, &side.work, (double(*)[PD_SCALARS])scalars),
+                   POLYAD_OK);
   pd_list_destroy(side.context, list);
   for (int n = 0; n < order; ++n)
     pd_matrix_destroy(side.context, &factor[n]);
@@ -406,6 +422,93 @@ static void test_ill_posed(void **state) {
     }
 }
 
+enum { TOGETHER = 40 };
+
+static enum pd_scaling scaling_of(int run) {
+  return run % 3 == 0 ? PD_SCALE_NORM_2 : PD_SCALE_AS_BEFORE;
+}
+
+/* The damped updates of several runs, each call made once for all. */
+static void run_at_once(struct side *side, double (*scalars)[PD_SCALARS]) {
+  const struct pd_linalg *linalg = side[0].device->linalg;
+  polyad_context *context = side[0].context;
+  const struct pd_matrix *grams[TOGETHER][2];
+  struct pd_update updates[TOGETHER];
+  struct pd_norm norms[TOGETHER];
+  struct pd_linalg_work *works[TOGETHER];
+  for (int k = 0; k < TOGETHER; ++k) {
+    grams[k][0] = &side[k].gram;
+    updates[k] =
+        update_of(&side[k], damping, &side[k].x, NULL, &side[k].m, scaling_of(k), grams[k]);
+    works[k] = side[k].work;
+  }
+  assert_int_equal(linalg->prepare(context, TOGETHER, updates), POLYAD_OK);
+  assert_int_equal(linalg->update_rows(context, TOGETHER, updates), POLYAD_OK);
+  assert_int_equal(linalg->update_finish(context, TOGETHER, updates), POLYAD_OK);
+  for (int k = 0; k < TOGETHER; ++k) {
+    grams[k][0] = &side[k].v;
+    grams[k][1] = &side[k].gram;
+    norms[k] = norm_of(&side[k], 2, grams[k], true);
+  }
+  assert_int_equal(linalg->model_norm(context, TOGETHER, norms), POLYAD_OK);
+  assert_int_equal(linalg->fetch(context, TOGETHER, works, scalars), POLYAD_OK);
+}
+
+/* Runs that share their launches have the bits of runs alone, whatever ranks are among them. */
+static void test_runs_at_once(void **state) {
+  (void)state;
+  static struct side side[TOGETHER], alone;
+  static double scalars[TOGETHER][PD_SCALARS];
+  for (polyad_type type = POLYAD_F32; type <= POLYAD_F64; ++type) {
+    for (int k = 0; k < TOGETHER; ++k)
+      make_side(&side[k], "cuda", type, 1033, 1 + (uint64_t)(k * k) % 137, k % 5 == 4 ? 2 : 0);
+    run_at_once(side, scalars);
+    for (int k = 0; k < TOGETHER; ++k) {
+      double wanted[PD_SCALARS];
+      make_side(&alone, "cuda", type, 1033, side[k].x.columns, k % 5 == 4 ? 2 : 0);
+      run(&alone, DAMPED, scaling_of(k), wanted);
+      assert_memory_equal(scalars[k], wanted, sizeof wanted);
+      compare_matrix(&alone, &alone.m, &side[k], &side[k].m, 0, "x of several");
+      compare_matrix(&alone, &alone.gram, &side[k], &side[k].gram, 0, "Gram matrix of several");
+      compare_matrix(&alone, &alone.lambda, &side[k], &side[k].lambda, 0, "weights of several");
+      compare_matrix(&alone, &alone.peak, &side[k], &side[k].peak, 0, "peaks of several");
+      free_side(&alone);
+      free_side(&side[k]);
+    }
+  }
+}
+
+/* Columns go to columns; those of others stay. */
+static void test_copied_columns(void **state) {
+  (void)state;
+  for (polyad_type type = POLYAD_F32; type <= POLYAD_F64; ++type) {
+    struct side cpu, gpu;
+    struct side *const both[2] = {&cpu, &gpu};
+    make_side(&cpu, "cpu", type, 1001, 17, 0);
+    make_side(&gpu, "cuda", type, 1001, 17, 0);
+    for (int s = 0; s < 2; ++s) {
+      struct pd_columns copies[TOGETHER];
+      for (int k = 0; k < 17; ++k) /* every column, in another order; some to both matrices */
+        copies[k] = (struct pd_columns){.from = &both[s]->x,
+                                        .to = k % 2 == 0 ? &both[s]->m : &both[s]->other,
+                                        .first_from = (uint64_t)(k * 5 % 17),
+                                        .first_to = (uint64_t)k,
+                                        .columns = 1};
+      copies[17] = (struct pd_columns){&both[s]->x, &both[s]->m, 3, 1, 6};
+      assert_int_equal(
+          both[s]->device->linalg->copy_columns(both[s]->context, both[s]->device, 17, copies),
+          POLYAD_OK);
+      assert_int_equal(
+          both[s]->device->linalg->copy_columns(both[s]->context, both[s]->device, 1, &copies[17]),
+          POLYAD_OK);
+    }
+    compare_matrix(&cpu, &cpu.m, &gpu, &gpu.m, 0, "copied columns");
+    compare_matrix(&cpu, &cpu.other, &gpu, &gpu.other, 0, "copied columns");
+    free_side(&cpu);
+    free_side(&gpu);
+  }
+}
+
 /* Compute types keep of a number what they keep on the host. */
 static void test_rounding(void **state) {
   (void)state;
@@ -454,7 +557,7 @@ static void test_not_finite(void **state) {
   const struct pd_linalg *linalg = side.device->linalg;
   assert_int_equal(pd_matrix_from_host(side.context, &side.v, bad), POLYAD_OK);
   assert_int_equal(update(&side, 0, NULL, NULL, &side.m, PD_SCALE_NORM_2), POLYAD_OK);
-  assert_int_equal(linalg->fetch(side.context, side.work, scalars), POLYAD_NUMERICAL);
+  assert_int_equal(linalg->fetch(side.context, 1, &side.work, &scalars), POLYAD_NUMERICAL);
   free_side(&side);
 }
 
@@ -537,6 +640,7 @@ int main(int count, char **arguments) {
   if (missing != 0) return missing;
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_operations),     cmocka_unit_test(test_exact_scaling),
+      cmocka_unit_test(test_runs_at_once),   cmocka_unit_test(test_copied_columns),
       cmocka_unit_test(test_rank_deficient), cmocka_unit_test(test_rounding),
       cmocka_unit_test(test_random),         cmocka_unit_test(test_not_finite),
       cmocka_unit_test(test_residual),       cmocka_unit_test(test_ill_posed),

@@ -59,7 +59,7 @@ static void fill(struct pd_matrix *a, uint64_t stream, double most) {
 
 static double fetch(struct setting *s, int which) {
   double scalar[PD_SCALARS];
-  OK(pd_cpu_linalg.fetch(s->context, s->work, scalar));
+  OK(pd_cpu_linalg.fetch(s->context, 1, &s->work, &scalar));
   return scalar[which];
 }
 

@@ -53,7 +53,8 @@ static void finish(struct setting *s) {
 /* Both steps of an update; of HALS where there is an m. */
 static polyad_status update(struct setting *s, double damping, const struct pd_matrix *before,
                             const struct pd_matrix *m, enum pd_scaling scaling) {
-  struct pd_update update = {.v = &s->v,
+  struct pd_update update = {.work = s->work,
+                             .v = &s->v,
                              .damping = damping,
                              .before = before,
                              .weights = &s->lambda,
@@ -63,10 +64,9 @@ static polyad_status update(struct setting *s, double damping, const struct pd_m
                              .lambda = &s->lambda,
                              .gram = &s->gram,
                              .peak = &s->peak};
-  polyad_status status = m != NULL
-                             ? pd_cpu_linalg.update_rows_nonnegative(s->context, s->work, &update)
-                             : pd_cpu_linalg.update_rows(s->context, s->work, &update);
-  return status != POLYAD_OK ? status : pd_cpu_linalg.update_finish(s->context, s->work, &update);
+  polyad_status status = m != NULL ? pd_cpu_linalg.update_rows_nonnegative(s->context, 1, &update)
+                                   : pd_cpu_linalg.update_rows(s->context, 1, &update);
+  return status != POLYAD_OK ? status : pd_cpu_linalg.update_finish(s->context, 1, &update);
 }
 
 static double get(const struct pd_matrix *a, uint64_t i, size_t r) {
@@ -172,7 +172,7 @@ static void check_update(int type, uint64_t rows, size_t rank, enum pd_scaling s
   memcpy(s.x.data, s.m.data, rows * rank * pd_type_bytes((polyad_type)type));
   fill_definite(&s.v, shift);
   OK(update(&s, 0, NULL, NULL, scaling));
-  OK(pd_cpu_linalg.fetch(s.context, s.work, scalar));
+  OK(pd_cpu_linalg.fetch(s.context, 1, &s.work, &scalar));
   assert_true(scalar[PD_SCALAR_FALLBACKS] == 0);
   check_solution(&s, unit);
   /* The Gram matrix was summed before x was scaled and rounded. */
@@ -269,7 +269,8 @@ static void threads_do_not_show_in_updates(void **state) {
     fill(&s[k].x, 9, -3);
     fill(&slices, 5, 0);
     fill_definite(&s[k].v, 1);
-    struct pd_update update = {.v = &s[k].v,
+    struct pd_update update = {.work = s[k].work,
+                               .v = &s[k].v,
                                .weights = &s[k].lambda,
                                .slices = &slices,
                                .scaling = PD_SCALE_NORM_2,
@@ -278,10 +279,11 @@ static void threads_do_not_show_in_updates(void **state) {
                                .gram = &s[k].gram,
                                .peak = &s[k].peak};
     const struct pd_matrix *grams[1] = {&s[k].gram};
-    OK(pd_cpu_linalg.update_rows(s[k].context, s[k].work, &update));
-    OK(pd_cpu_linalg.update_finish(s[k].context, s[k].work, &update));
-    OK(pd_cpu_linalg.model_norm(s[k].context, s[k].work, 1, grams, &s[k].peak, &s[k].lambda, true));
-    OK(pd_cpu_linalg.fetch(s[k].context, s[k].work, scalar[k]));
+    OK(pd_cpu_linalg.update_rows(s[k].context, 1, &update));
+    OK(pd_cpu_linalg.update_finish(s[k].context, 1, &update));
+    const struct pd_norm norm = {s[k].work, 1, grams, &s[k].peak, &s[k].lambda, true};
+    OK(pd_cpu_linalg.model_norm(s[k].context, 1, &norm));
+    OK(pd_cpu_linalg.fetch(s[k].context, 1, &s[k].work, &scalar[k]));
     pd_matrix_destroy(s[k].context, &slices);
   }
   pd_worth_threads_force(0);
@@ -314,14 +316,14 @@ static void singular_equations_have_a_least_norm_solution(void **state) {
         set(&s.m, i, 1, get(&s.m, i, 0));
       memcpy(s.x.data, s.m.data, 200 * rank * pd_type_bytes((polyad_type)type));
       OK(update(&s, 0, NULL, NULL, PD_SCALE_NORM_2));
-      OK(pd_cpu_linalg.fetch(s.context, s.work, scalar));
+      OK(pd_cpu_linalg.fetch(s.context, 1, &s.work, &scalar));
       assert_true(scalar[PD_SCALAR_FALLBACKS] == 1);
       assert_true(scalar[PD_SCALAR_KEPT] == (double)rank - 1);
       check_solution(&s, unit);
       check_gram(&s, 8 * unit);
       for (uint64_t i = 0; i < 200; ++i)
         assert_true(fabs(get(&s.x, i, 0) - get(&s.x, i, 1)) <= 1000 * (double)rank * unit);
-      OK(pd_cpu_linalg.fetch(s.context, s.work, scalar));
+      OK(pd_cpu_linalg.fetch(s.context, 1, &s.work, &scalar));
       assert_true(scalar[PD_SCALAR_FALLBACKS] == 0); /* counted once */
       finish(&s);
     }
@@ -334,7 +336,7 @@ static void zero_equations_give_zero(void **state) {
   start(&s, 2, POLYAD_F64, 100, 5);
   fill(&s.x, 3, 0);
   OK(update(&s, 0, NULL, NULL, PD_SCALE_AS_BEFORE));
-  OK(pd_cpu_linalg.fetch(s.context, s.work, scalar));
+  OK(pd_cpu_linalg.fetch(s.context, 1, &s.work, &scalar));
   assert_true(scalar[PD_SCALAR_FALLBACKS] == 1 && scalar[PD_SCALAR_KEPT] == 0);
   for (size_t r = 0; r < 5; ++r) {
     assert_true(get(&s.lambda, 0, r) == 0 && get(&s.gram, r, r) == 0);
@@ -420,8 +422,9 @@ static void small_operations(void **state) {
     set(&s.lambda, 0, r, 2 + (double)r);
   OK(pd_cpu_linalg.weighted_inner(s.context, s.work, &s.m, &s.x, &s.lambda));
   fill(&s.peak, 8, 0);
-  OK(pd_cpu_linalg.model_norm(s.context, s.work, 3, list, &s.peak, &s.lambda, false));
-  OK(pd_cpu_linalg.fetch(s.context, s.work, scalar));
+  const struct pd_norm norm = {s.work, 3, list, &s.peak, &s.lambda, false};
+  OK(pd_cpu_linalg.model_norm(s.context, 1, &norm));
+  OK(pd_cpu_linalg.fetch(s.context, 1, &s.work, &scalar));
   long double inner = 0, form = 0, peaks = 0;
   for (size_t r = 0; r < 3; ++r) {
     long double others = (long double)get(&grams[0], r, r) * get(&grams[1], r, r);
@@ -458,7 +461,7 @@ static void spread_is_a_weighted_sum_of_squares(void **state) {
       for (size_t r = 0; r < rank; ++r)
         set(&s.lambda, 0, r, r == 1 ? 0 : 1 + (double)r);
       OK(pd_cpu_linalg.spread(s.context, s.work, &slices, &s.x, 3, grams, &s.lambda));
-      OK(pd_cpu_linalg.fetch(s.context, s.work, scalar));
+      OK(pd_cpu_linalg.fetch(s.context, 1, &s.work, &scalar));
       long double sum = 0;
       for (size_t r = 0; r < rank; ++r) {
         long double column = 0, weight = get(&s.lambda, 0, r);
@@ -610,7 +613,7 @@ static void damped_update(void **state) {
   for (size_t r = 0; r < 3; ++r)
     set(&s.lambda, 0, r, weight[r]);
   OK(update(&s, damping, &before, NULL, PD_SCALE_NORM_2));
-  OK(pd_cpu_linalg.fetch(s.context, s.work, scalar));
+  OK(pd_cpu_linalg.fetch(s.context, 1, &s.work, &scalar));
   assert_true(scalar[PD_SCALAR_DAMPED] == 1 && scalar[PD_SCALAR_FALLBACKS] == 0);
   for (uint64_t i = 0; i < 7; ++i)
     for (size_t r = 0; r < 3; ++r) {

@@ -103,7 +103,7 @@ static void check(polyad_type type, size_t rank, struct made made, int threads) 
     list[n] = &factor[n];
   }
   OK(pd_cpu_linalg.residual(context, work, &nonzeros, NULL, list, &lambda));
-  OK(pd_cpu_linalg.fetch(context, work, scalar));
+  OK(pd_cpu_linalg.fetch(context, 1, &work, &scalar));
   struct sums wide = wide_sums(&made, factor, &lambda);
   if (!(fabsl(scalar[PD_SCALAR_RESIDUAL] - wide.missed) <= wide.missed_extra &&
         fabsl(scalar[PD_SCALAR_COVERED] - wide.covered) <= wide.covered_extra))

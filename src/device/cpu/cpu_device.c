@@ -30,18 +30,6 @@ static polyad_status cpu_device_copy(polyad_context *context, const struct pd_de
   return POLYAD_OK;
 }
 
-static polyad_status cpu_device_copy_pieces(polyad_context *context, const struct pd_device *device,
-                                            void *to, uint64_t to_step, const void *from,
-                                            uint64_t from_step, uint64_t bytes, uint64_t rows) {
-  char *write = to;
-  const char *read = from;
-  (void)context;
-  (void)device;
-  for (uint64_t i = 0; i < rows; ++i)
-    memcpy(write + i * to_step, read + i * from_step, (size_t)bytes);
-  return POLYAD_OK;
-}
-
 static polyad_status cpu_device_fill_zero(polyad_context *context, const struct pd_device *device,
                                           void *to, uint64_t bytes) {
   (void)context;
@@ -71,7 +59,6 @@ static const struct pd_device_functions functions = {
     .copy_in = cpu_device_copy,
     .copy_out = cpu_device_copy,
     .copy = cpu_device_copy,
-    .copy_pieces = cpu_device_copy_pieces,
     .fill_zero = cpu_device_fill_zero,
     .synchronize = cpu_device_synchronize,
     .memory_available = cpu_device_memory_available,

@@ -1,7 +1,7 @@
 /* Operations on single entries of matrices: random numbers, rounding to types of few bits, sums of
- * two. */
+ * two, copies. */
 #include "core/random.h"
-#include "device/cuda/cuda_linalg_launch.h"
+#include "device/cuda/cuda_linalg_device.cuh"
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -53,6 +53,19 @@ static __global__ void __launch_bounds__(THREADS)
           (T)pd_random_uniform(seed, stream, i * (uint64_t)a.rank + (uint64_t)r);
 }
 
+/* Threads go over entries, since rows may have few; a row of blocks per copy. */
+template <typename T>
+static __global__ void __launch_bounds__(THREADS)
+    copy_entries(const __grid_constant__ Batch<pd_gpu_columns> batch) {
+  const pd_gpu_matrix &from = batch.job[blockIdx.y].from, &to = batch.job[blockIdx.y].to;
+  const T *source = static_cast<const T *>(from.data);
+  T *target = static_cast<T *>(to.data);
+  uint64_t columns = (uint64_t)to.rank, count = to.rows * columns;
+  for (uint64_t e = (uint64_t)blockIdx.x * THREADS + threadIdx.x; e < count;
+       e += (uint64_t)gridDim.x * THREADS)
+    target[e / columns * to.stride + e % columns] = source[e / columns * from.stride + e % columns];
+}
+
 static unsigned blocks_for(uint64_t rows, int processors) {
   uint64_t most = (uint64_t)processors * 8, needed = (rows + WARPS - 1) / WARPS;
   return (unsigned)(needed < 1 ? 1 : needed < most ? needed : most);
@@ -86,4 +99,23 @@ extern "C" cudaError_t pd_gpu_add(struct pd_gpu_matrix y, struct pd_gpu_matrix x
   else
     add_entries<float><<<blocks, THREADS, 0, stream>>>(y, x);
   return cudaGetLastError();
+}
+
+extern "C" cudaError_t pd_gpu_copy_columns(const struct pd_gpu_columns *jobs, int count,
+                                           cudaStream_t stream) {
+  auto kind = [](const pd_gpu_columns &job) { return job.to.wide; };
+  return launch_in_batches(
+      jobs, count, kind, [&](const Batch<pd_gpu_columns> &batch, int together, int wide) {
+        uint64_t most = 1;
+        for (int k = 0; k < together; ++k) {
+          uint64_t entries = batch.job[k].to.rows * (uint64_t)batch.job[k].to.rank;
+          most = entries > most ? entries : most;
+        }
+        uint64_t wanted = (most + THREADS - 1) / THREADS;
+        dim3 blocks((unsigned)(wanted < 1024 ? wanted : 1024), (unsigned)together);
+        if (wide)
+          copy_entries<double><<<blocks, THREADS, 0, stream>>>(batch);
+        else
+          copy_entries<float><<<blocks, THREADS, 0, stream>>>(batch);
+      });
 }

@@ -53,11 +53,17 @@ __device__ double finish_column(const pd_gpu_finish &job, int r) {
   return divided * inner;
 }
 
-/* The last block finishes the columns. */
+/* Blocks whose warps finish Gram matrices of a rank; one more finishes the columns. */
+__host__ __device__ unsigned gram_blocks(int rank) {
+  return ((unsigned)rank * (unsigned)rank + WARPS - 1) / WARPS;
+}
+
 __global__ void __launch_bounds__(THREADS)
-    finish_update(const __grid_constant__ pd_gpu_finish job) {
+    finish_update(const __grid_constant__ Batch<pd_gpu_finish> batch) {
   __shared__ double inner[PD_GPU_RANK_MAX];
-  if (blockIdx.x + 1 < gridDim.x) return finish_gram(job);
+  const pd_gpu_finish &job = batch.job[blockIdx.y];
+  if (blockIdx.x < gram_blocks(job.rank)) return finish_gram(job);
+  if (blockIdx.x > gram_blocks(job.rank)) return;
   for (int r = (int)threadIdx.x / 32; r < job.rank; r += WARPS)
     inner[r] = finish_column(job, r);
   __syncthreads();
@@ -74,10 +80,14 @@ __device__ double others_squared(const pd_gpu_grams &grams, const double *lambda
   return square;
 }
 
-/* One block: a warp per row of the product of all Gram matrices. */
+/* A block per model, a warp per row of the product of all its Gram matrices. */
 __global__ void __launch_bounds__(THREADS)
-    model_norm(const __grid_constant__ pd_gpu_grams grams, const double *peak, const double *lambda,
-               const double *squares, int rank, double *scalars) {
+    model_norm(const __grid_constant__ Batch<pd_gpu_norm> batch) {
+  const pd_gpu_norm &job = batch.job[blockIdx.x];
+  const pd_gpu_grams &grams = job.grams;
+  const double *peak = job.peak, *lambda = job.lambda, *squares = job.squares;
+  double *scalars = job.scalars;
+  int rank = job.rank;
   __shared__ double line[PD_GPU_RANK_MAX], norm[PD_GPU_RANK_MAX], most[PD_GPU_RANK_MAX],
       spread[PD_GPU_RANK_MAX];
   for (int r = (int)threadIdx.x / 32; r < rank; r += WARPS) {
@@ -122,19 +132,44 @@ __global__ void __launch_bounds__(THREADS)
   if (threadIdx.x == 0) scalars[PD_GPU_SPREAD] = total;
 }
 
-} // namespace
-
-extern "C" cudaError_t pd_gpu_finish_update(const struct pd_gpu_finish *finish,
-                                            cudaStream_t stream) {
-  unsigned entries = (unsigned)finish->rank * (unsigned)finish->rank;
-  finish_update<<<(entries + WARPS - 1) / WARPS + 1, THREADS, 0, stream>>>(*finish);
-  return cudaGetLastError();
+/* Where the scalars of runs are; a block per run. */
+struct Sources {
+  const double *from[PD_GPU_JOBS];
+};
+__global__ void gather_scalars(const __grid_constant__ Sources sources, double *to) {
+  to[(size_t)blockIdx.x * PD_GPU_SCALARS + threadIdx.x] = sources.from[blockIdx.x][threadIdx.x];
 }
 
-extern "C" cudaError_t pd_gpu_model_norm(const struct pd_gpu_grams *grams, const double *peak,
-                                         const double *lambda, const double *squares, int rank,
-                                         double *scalars, cudaStream_t stream) {
-  model_norm<<<1, THREADS, 0, stream>>>(*grams, peak, lambda, squares, rank, scalars);
+} // namespace
+
+extern "C" cudaError_t pd_gpu_finish_update(const struct pd_gpu_finish *jobs, int count,
+                                            cudaStream_t stream) {
+  auto alike = [](const pd_gpu_finish &) { return 0; };
+  return launch_in_batches(jobs, count, alike,
+                           [&](const Batch<pd_gpu_finish> &batch, int together, int) {
+                             int rank = 1;
+                             for (int k = 0; k < together; ++k)
+                               rank = batch.job[k].rank > rank ? batch.job[k].rank : rank;
+                             dim3 blocks(gram_blocks(rank) + 1, (unsigned)together);
+                             finish_update<<<blocks, THREADS, 0, stream>>>(batch);
+                           });
+}
+
+extern "C" cudaError_t pd_gpu_model_norm(const struct pd_gpu_norm *jobs, int count,
+                                         cudaStream_t stream) {
+  auto alike = [](const pd_gpu_norm &) { return 0; };
+  return launch_in_batches(jobs, count, alike,
+                           [&](const Batch<pd_gpu_norm> &batch, int together, int) {
+                             model_norm<<<(unsigned)together, THREADS, 0, stream>>>(batch);
+                           });
+}
+
+extern "C" cudaError_t pd_gpu_gather_scalars(const double *const *from, int count, double *to,
+                                             cudaStream_t stream) {
+  Sources sources = {};
+  for (int k = 0; k < count; ++k)
+    sources.from[k] = from[k];
+  gather_scalars<<<(unsigned)count, PD_GPU_SCALARS, 0, stream>>>(sources, to);
   return cudaGetLastError();
 }
 

@@ -202,8 +202,12 @@ __device__ static bool eliminate_small(double a[B][B], const double *diagonal, i
 
 template <int B>
 static __global__ void __launch_bounds__(1024)
-    invert_small(const __grid_constant__ pd_gpu_grams grams, double *v, int n, double damping,
-                 double *inverse, double *scratch, double *scalars) {
+    invert_small(const __grid_constant__ Batch<pd_gpu_inversion> batch) {
+  const pd_gpu_inversion &job = batch.job[blockIdx.x];
+  const pd_gpu_grams &grams = job.grams;
+  double *v = job.v, *inverse = job.inverse, *scratch = job.scratch, *scalars = job.scalars;
+  double damping = job.damping;
+  int n = job.rank;
   __shared__ double row[2][B * 32], column[2][B * 32], diagonal[B * 32];
   __shared__ Pivot pivot[2];
   int tx = threadIdx.x % 32, ty = threadIdx.x / 32;
@@ -291,8 +295,11 @@ static __global__ void __launch_bounds__(1024)
     pseudo_invert(v, n, inverse, scratch, scalars);
 }
 
-static cudaError_t invert_large(const double *v, int n, double damping, double *inverse,
-                                double *scratch, double *scalars, cudaStream_t stream) {
+static void invert_large(const pd_gpu_inversion &job, cudaStream_t stream) {
+  const double *v = job.v;
+  double *inverse = job.inverse, *scratch = job.scratch, *scalars = job.scalars;
+  double damping = job.damping;
+  int n = job.rank;
   unsigned blocks = (unsigned)((n * n + 1023) / 1024);
   double *row = scratch, *column = scratch + n;
   begin_large<<<blocks, 256, 0, stream>>>(v, n, inverse, scalars);
@@ -302,26 +309,35 @@ static cudaError_t invert_large(const double *v, int n, double damping, double *
     eliminate<<<blocks, 256, 0, stream>>>(n, k, inverse, row, column);
   }
   finish_large<<<1, 1024, 0, stream>>>(v, n, damping, inverse, scratch, scalars);
-  return cudaGetLastError();
 }
 
-extern "C" cudaError_t pd_gpu_invert(const struct pd_gpu_grams *grams, double *v, int rank,
-                                     double damping, double *inverse, double *scratch,
-                                     double *scalars, cudaStream_t stream) {
-  if (rank > PD_GPU_RANK_SMALL)
-    return invert_large(v, rank, damping, inverse, scratch, scalars, stream);
-  switch ((rank + 31) / 32) {
+/* Tiles of 32 columns of the normal equations that one block inverts; 5: more than that. */
+static int kind_of(const pd_gpu_inversion &job) {
+  return job.rank > PD_GPU_RANK_SMALL ? 5 : (job.rank + 31) / 32;
+}
+
+static void invert_batch(const Batch<pd_gpu_inversion> &batch, int count, int kind,
+                         cudaStream_t stream) {
+  unsigned blocks = (unsigned)count;
+  switch (kind) {
   case 1:
-    invert_small<1><<<1, 1024, 0, stream>>>(*grams, v, rank, damping, inverse, scratch, scalars);
-    break;
+    return invert_small<1><<<blocks, 1024, 0, stream>>>(batch);
   case 2:
-    invert_small<2><<<1, 1024, 0, stream>>>(*grams, v, rank, damping, inverse, scratch, scalars);
-    break;
+    return invert_small<2><<<blocks, 1024, 0, stream>>>(batch);
   case 3:
-    invert_small<3><<<1, 1024, 0, stream>>>(*grams, v, rank, damping, inverse, scratch, scalars);
-    break;
+    return invert_small<3><<<blocks, 1024, 0, stream>>>(batch);
+  case 4:
+    return invert_small<4><<<blocks, 1024, 0, stream>>>(batch);
   default:
-    invert_small<4><<<1, 1024, 0, stream>>>(*grams, v, rank, damping, inverse, scratch, scalars);
+    for (int k = 0; k < count; ++k)
+      invert_large(batch.job[k], stream);
   }
-  return cudaGetLastError();
+}
+
+extern "C" cudaError_t pd_gpu_invert(const struct pd_gpu_inversion *jobs, int count,
+                                     cudaStream_t stream) {
+  return launch_in_batches(jobs, count, kind_of,
+                           [&](const Batch<pd_gpu_inversion> &batch, int together, int kind) {
+                             invert_batch(batch, together, kind, stream);
+                           });
 }

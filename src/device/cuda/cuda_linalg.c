@@ -34,6 +34,7 @@ static void cuda_linalg_work_destroy(polyad_context *context, struct pd_linalg_w
   if (work == NULL) return;
   pd_cuda_release(context, work->device, work->memory);
   pd_cuda_release(context, work->device, work->mine);
+  pd_cuda_release(context, work->device, work->gathered);
   if (work->host != NULL && cudaFreeHost(work->host) != cudaSuccess) (void)cudaGetLastError();
   if (work->side != NULL && cudaStreamDestroy(work->side) != cudaSuccess) (void)cudaGetLastError();
   if (work->fork != NULL && cudaEventDestroy(work->fork) != cudaSuccess) (void)cudaGetLastError();
@@ -65,9 +66,6 @@ static polyad_status cuda_linalg_work_create(polyad_context *context,
   struct sizes size = sizes_of(rank);
   polyad_status status =
       pd_cuda_allocate(context, device, size.total, sizeof(double), (void **)&work->memory);
-  if (status == POLYAD_OK)
-    status = PD_CUDA(context, state,
-                     cudaMallocHost((void **)&work->host, PD_GPU_SCALARS * sizeof(double)));
   if (status == POLYAD_OK) status = create_side(context, work);
   if (status == POLYAD_OK)
     status = PD_CUDA(context, state,
@@ -148,24 +146,42 @@ static void count_blocks(const struct pd_linalg_work *work, uint64_t rows, int *
   *parts = one_pass ? *blocks : pd_gpu_gram_parts(rows, work->rank);
 }
 
-/* The pass over rows: one kernel up to PD_GPU_RANK_PASS columns, above it one that makes x or sums
- * its columns and one for the Gram matrix. */
-static polyad_status run_pass(polyad_context *context, struct pd_linalg_work *work,
-                              struct pd_gpu_rows *rows) {
-  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
+/* The pass over rows of more than PD_GPU_RANK_PASS columns: a kernel that makes x or sums its
+ * columns, and one for the Gram matrix. */
+static polyad_status run_wide_pass(polyad_context *context, struct pd_cuda_state *state,
+                                   const struct pd_gpu_rows *rows, int parts) {
   cudaStream_t stream = pd_cuda_stream(state);
-  int parts;
-  count_blocks(work, rows->x.rows, &rows->blocks, &parts);
-  rows->sums = work->sums;
-  rows->partial = work->partial;
-  if (work->rank <= PD_GPU_RANK_PASS) return PD_CUDA(context, state, pd_gpu_pass(rows, stream));
   if (rows->inverse != NULL)
     PD_TRY(PD_CUDA(context, state, pd_gpu_multiply(rows, stream)));
   else
     PD_TRY(PD_CUDA(context, state,
                    pd_gpu_column_sums(rows->m.data != NULL ? rows->m : rows->x, rows->x,
-                                      rows->slices, rows->blocks, work->sums, stream)));
-  return PD_CUDA(context, state, pd_gpu_gram(rows->x, parts, work->partial, stream));
+                                      rows->slices, rows->blocks, rows->sums, stream)));
+  return PD_CUDA(context, state, pd_gpu_gram(rows->x, parts, rows->partial, stream));
+}
+
+/* The passes over the rows of several runs; those of up to PD_GPU_RANK_PASS columns are one kernel
+ * each, and are launched together. `rows` changes its order. */
+static polyad_status run_passes(polyad_context *context, struct pd_cuda_state *state, int runs,
+                                struct pd_linalg_work *const *works, struct pd_gpu_rows *rows) {
+  int narrow = 0;
+  for (int k = 0; k < runs; ++k) {
+    int parts;
+    count_blocks(works[k], rows[k].x.rows, &rows[k].blocks, &parts);
+    rows[k].sums = works[k]->sums;
+    rows[k].partial = works[k]->partial;
+    if (works[k]->rank <= PD_GPU_RANK_PASS)
+      rows[narrow++] = rows[k];
+    else
+      PD_TRY(run_wide_pass(context, state, &rows[k], parts));
+  }
+  if (narrow == 0) return POLYAD_OK;
+  return PD_CUDA(context, state, pd_gpu_pass(rows, narrow, pd_cuda_stream(state)));
+}
+
+static polyad_status run_pass(polyad_context *context, struct pd_linalg_work *work,
+                              struct pd_gpu_rows *rows) {
+  return run_passes(context, pd_cuda_state_of(work->device), 1, &work, rows);
 }
 
 static struct pd_gpu_finish finish_of(struct pd_linalg_work *work, const struct pd_matrix *x,
@@ -193,7 +209,7 @@ static polyad_status cuda_linalg_gram(polyad_context *context, struct pd_linalg_
   LINALG_ENTER(context, work);
   PD_TRY(run_pass(context, work, &rows));
   PD_TRY(pd_cuda_share_finish(context, work, &finish));
-  return PD_CUDA(context, state, pd_gpu_finish_update(&finish, stream));
+  return PD_CUDA(context, state, pd_gpu_finish_update(&finish, 1, stream));
 }
 
 static polyad_status round_matrix(polyad_context *context, struct pd_linalg_work *work,
@@ -229,41 +245,71 @@ static polyad_status cuda_linalg_hadamard(polyad_context *context, struct pd_lin
   return PD_CUDA(context, state, pd_gpu_hadamard(&chosen, work->rank, v->data, stream));
 }
 
-static polyad_status cuda_linalg_invert(polyad_context *context, struct pd_linalg_work *work,
-                                        const struct pd_gpu_grams *grams, const struct pd_matrix *v,
-                                        double damping, cudaStream_t stream) {
-  return PD_CUDA(context, pd_cuda_state_of(work->device),
-                 pd_gpu_invert(grams, v->data, work->rank, damping, work->inverse, work->invert,
-                               work->scalars, stream));
+static struct pd_gpu_inversion inversion_of(const struct pd_update *update,
+                                            const struct pd_gpu_grams *grams) {
+  struct pd_linalg_work *work = update->work;
+  return (struct pd_gpu_inversion){.grams = *grams,
+                                   .v = update->v->data,
+                                   .inverse = work->inverse,
+                                   .scratch = work->invert,
+                                   .scalars = work->scalars,
+                                   .damping = update->damping,
+                                   .rank = work->rank};
 }
 
-/* One block makes and inverts v while the rest of the GPU computes the MTTKRP. */
-static polyad_status cuda_linalg_prepare(polyad_context *context, struct pd_linalg_work *work,
-                                         int count, const struct pd_matrix *const *grams, int skip,
-                                         double ridge, double damping, struct pd_matrix *v) {
-  struct pd_gpu_grams chosen = gpu_grams(count, grams, skip, ridge);
+/* What follows waits for what was enqueued on the side for any of the runs. */
+static polyad_status enter_all(polyad_context *context, int runs, const struct pd_update *updates) {
+  for (int k = 0; k < runs; ++k)
+    if (k == 0 || updates[k].work->apart) PD_TRY(linalg_enter(context, updates[k].work));
+  return POLYAD_OK;
+}
+
+static polyad_status prepare_all(polyad_context *context, int runs, const struct pd_update *updates,
+                                 cudaStream_t stream) {
+  struct pd_cuda_state *state = pd_cuda_state_of(updates->work->device);
+  struct pd_gpu_inversion jobs[PD_RUNS_AT_ONCE];
+  for (int k = 0; k < runs; ++k) {
+    const struct pd_update *update = &updates[k];
+    struct pd_gpu_grams chosen =
+        gpu_grams(update->count, update->grams, update->skip, update->ridge);
+    jobs[k] = inversion_of(update, &chosen);
+    update->work->prepared = true;
+    if (update->work->rank > PD_GPU_RANK_SMALL)
+      PD_TRY(PD_CUDA(context, state,
+                     pd_gpu_hadamard(&chosen, update->work->rank, update->v->data, stream)));
+  }
+  return PD_CUDA(context, state, pd_gpu_invert(jobs, runs, stream));
+}
+
+/* For one run, one block makes and inverts v while the rest of the GPU computes the MTTKRP. Several
+ * runs would need as many places to wait for each other as they save. */
+static polyad_status cuda_linalg_prepare(polyad_context *context, int runs,
+                                         const struct pd_update *updates) {
+  struct pd_linalg_work *work = updates->work;
+  if (runs > 1) {
+    PD_TRY(enter_all(context, runs, updates));
+    return prepare_all(context, runs, updates, pd_cuda_stream(pd_cuda_state_of(work->device)));
+  }
   PD_TRY(linalg_branch(context, work));
-  if (work->rank > PD_GPU_RANK_SMALL)
-    PD_TRY(PD_CUDA(context, pd_cuda_state_of(work->device),
-                   pd_gpu_hadamard(&chosen, work->rank, v->data, work->side)));
-  PD_TRY(cuda_linalg_invert(context, work, &chosen, v, damping, work->side));
-  work->prepared = true;
+  PD_TRY(prepare_all(context, 1, updates, work->side));
   return linalg_leave(context, work);
 }
 
-/* Sees to the inverse where prepare() has not. */
-static polyad_status find_inverse(polyad_context *context, struct pd_linalg_work *work,
-                                  const struct pd_matrix *v, double damping) {
+/* Sees to the inverses that prepare() has not made. */
+static polyad_status find_inverses(polyad_context *context, int runs,
+                                   const struct pd_update *updates) {
+  struct pd_cuda_state *state = pd_cuda_state_of(updates->work->device);
   const struct pd_gpu_grams none = {.count = 0};
-  bool prepared = work->prepared;
-  work->prepared = false;
-  if (prepared) return POLYAD_OK;
-  return cuda_linalg_invert(context, work, &none, v, damping,
-                            pd_cuda_stream(pd_cuda_state_of(work->device)));
+  for (int k = 0; k < runs; ++k) {
+    struct pd_gpu_inversion job = inversion_of(&updates[k], &none);
+    if (!updates[k].work->prepared)
+      PD_TRY(PD_CUDA(context, state, pd_gpu_invert(&job, 1, pd_cuda_stream(state))));
+    updates[k].work->prepared = false;
+  }
+  return POLYAD_OK;
 }
 
-static struct pd_gpu_rows cuda_linalg_rows_of(const struct pd_linalg_work *work,
-                                              const struct pd_update *update) {
+static struct pd_gpu_rows cuda_linalg_rows_of(const struct pd_update *update) {
   return (struct pd_gpu_rows){.x = gpu_matrix(update->x),
                               .m = gpu_matrix_or_none(update->m),
                               .before = gpu_matrix_or_none(update->before),
@@ -272,49 +318,88 @@ static struct pd_gpu_rows cuda_linalg_rows_of(const struct pd_linalg_work *work,
                               .weights = update->weights->data,
                               .peak = update->peak->data,
                               .slices = update->slices != NULL ? update->slices->data : NULL,
-                              .pulls = work->scalars + PD_GPU_PULLS,
+                              .pulls = update->work->scalars + PD_GPU_PULLS,
                               .scaling = (int)update->scaling};
 }
 
-static polyad_status cuda_linalg_update_rows(polyad_context *context, struct pd_linalg_work *work,
-                                             const struct pd_update *update) {
-  struct pd_gpu_rows rows = cuda_linalg_rows_of(work, update);
-  PD_TRY(linalg_enter(context, work));
-  PD_TRY(find_inverse(context, work, update->v, update->damping));
-  rows.inverse = work->inverse;
-  return run_pass(context, work, &rows);
+static polyad_status cuda_linalg_update_rows(polyad_context *context, int runs,
+                                             const struct pd_update *updates) {
+  struct pd_gpu_rows rows[PD_RUNS_AT_ONCE];
+  struct pd_linalg_work *works[PD_RUNS_AT_ONCE];
+  PD_TRY(enter_all(context, runs, updates));
+  PD_TRY(find_inverses(context, runs, updates));
+  for (int k = 0; k < runs; ++k) {
+    works[k] = updates[k].work;
+    rows[k] = cuda_linalg_rows_of(&updates[k]);
+    rows[k].inverse = works[k]->inverse;
+  }
+  return run_passes(context, pd_cuda_state_of(works[0]->device), runs, works, rows);
 }
 
-static polyad_status cuda_linalg_update_rows_nonnegative(polyad_context *context,
-                                                         struct pd_linalg_work *work,
-                                                         const struct pd_update *update) {
-  struct pd_gpu_rows rows = cuda_linalg_rows_of(work, update);
-  LINALG_ENTER(context, work);
-  PD_TRY(PD_CUDA(context, state,
-                 pd_gpu_hals(&rows, pd_gpu_row_blocks(rows.x.rows, work->rank), stream)));
-  return run_pass(context, work, &rows);
+static polyad_status cuda_linalg_update_rows_nonnegative(polyad_context *context, int runs,
+                                                         const struct pd_update *updates) {
+  struct pd_cuda_state *state = pd_cuda_state_of(updates->work->device);
+  struct pd_gpu_rows rows[PD_RUNS_AT_ONCE];
+  struct pd_linalg_work *works[PD_RUNS_AT_ONCE];
+  PD_TRY(enter_all(context, runs, updates));
+  for (int k = 0; k < runs; ++k) {
+    works[k] = updates[k].work;
+    rows[k] = cuda_linalg_rows_of(&updates[k]);
+    PD_TRY(PD_CUDA(context, state,
+                   pd_gpu_hals(&rows[k], pd_gpu_row_blocks(rows[k].x.rows, works[k]->rank),
+                               pd_cuda_stream(state))));
+  }
+  return run_passes(context, state, runs, works, rows);
 }
 
-/* Where the rows are final, their sums are of use no sooner than the next update. A team's members
- * meet in the stream. */
-static polyad_status cuda_linalg_update_finish(polyad_context *context, struct pd_linalg_work *work,
-                                               const struct pd_update *update) {
-  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
-  struct pd_gpu_finish finish = finish_of(work, update->x, update->gram, update->peak);
+static struct pd_gpu_finish finish_of_update(const struct pd_update *update) {
+  struct pd_gpu_finish finish = finish_of(update->work, update->x, update->gram, update->peak);
   finish.scaling = (int)update->scaling;
   finish.weights = update->weights->data;
   finish.lambda = update->lambda->data;
-  if (update->scaling != PD_SCALE_NORM_2 && work->team == NULL) {
+  return finish;
+}
+
+/* Where the rows of one run are final, their sums are of use no sooner than the next update. A
+ * team's members, of which each has one run, meet in the stream. */
+static polyad_status cuda_linalg_update_finish(polyad_context *context, int runs,
+                                               const struct pd_update *updates) {
+  struct pd_linalg_work *work = updates->work;
+  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
+  cudaStream_t stream = pd_cuda_stream(state);
+  struct pd_gpu_finish finish[PD_RUNS_AT_ONCE];
+  for (int k = 0; k < runs; ++k)
+    finish[k] = finish_of_update(&updates[k]);
+  if (runs == 1 && updates->scaling != PD_SCALE_NORM_2 && work->team == NULL) {
     PD_TRY(linalg_branch(context, work));
-    PD_TRY(PD_CUDA(context, state, pd_gpu_finish_update(&finish, work->side)));
+    PD_TRY(PD_CUDA(context, state, pd_gpu_finish_update(finish, 1, work->side)));
     return linalg_leave(context, work);
   }
-  PD_TRY(linalg_enter(context, work));
-  PD_TRY(pd_cuda_share_finish(context, work, &finish));
-  PD_TRY(PD_CUDA(context, state, pd_gpu_finish_update(&finish, pd_cuda_stream(state))));
-  if (update->scaling != PD_SCALE_NORM_2) return POLYAD_OK;
-  return PD_CUDA(context, state,
-                 pd_gpu_scale(gpu_matrix(update->x), work->factor, pd_cuda_stream(state)));
+  PD_TRY(enter_all(context, runs, updates));
+  for (int k = 0; k < runs; ++k)
+    PD_TRY(pd_cuda_share_finish(context, updates[k].work, &finish[k]));
+  PD_TRY(PD_CUDA(context, state, pd_gpu_finish_update(finish, runs, stream)));
+  for (int k = 0; k < runs; ++k)
+    if (updates[k].scaling == PD_SCALE_NORM_2)
+      PD_TRY(PD_CUDA(context, state,
+                     pd_gpu_scale(gpu_matrix(updates[k].x), updates[k].work->factor, stream)));
+  return POLYAD_OK;
+}
+
+static polyad_status cuda_linalg_copy_columns(polyad_context *context,
+                                              const struct pd_device *device, int count,
+                                              const struct pd_columns *copies) {
+  struct pd_gpu_columns jobs[PD_RUNS_AT_ONCE];
+  PD_CUDA_ENTER(context, device);
+  for (int k = 0; k < count; ++k) {
+    const struct pd_columns *copy = &copies[k];
+    size_t bytes = copy->to->type == POLYAD_F64 ? sizeof(double) : sizeof(float);
+    jobs[k] = (struct pd_gpu_columns){gpu_matrix(copy->from), gpu_matrix(copy->to)};
+    jobs[k].from.data = (char *)jobs[k].from.data + copy->first_from * bytes;
+    jobs[k].to.data = (char *)jobs[k].to.data + copy->first_to * bytes;
+    jobs[k].from.rank = jobs[k].to.rank = (int)copy->columns;
+  }
+  return PD_CUDA(context, state, pd_gpu_copy_columns(jobs, count, stream));
 }
 
 static polyad_status cuda_linalg_weighted_inner(polyad_context *context,
@@ -334,15 +419,22 @@ static polyad_status cuda_linalg_weighted_inner(polyad_context *context,
       pd_gpu_finish_inner(sums, blocks, work->rank, lambda->data, work->scalars, stream));
 }
 
-static polyad_status cuda_linalg_model_norm(polyad_context *context, struct pd_linalg_work *work,
-                                            int count, const struct pd_matrix *const *grams,
-                                            const struct pd_matrix *peak,
-                                            const struct pd_matrix *lambda, bool spreads) {
-  struct pd_gpu_grams all = gpu_grams(count, grams, -1, 0);
-  LINALG_ENTER(context, work);
-  return PD_CUDA(context, state,
-                 pd_gpu_model_norm(&all, peak->data, lambda->data, spreads ? work->squares : NULL,
-                                   work->rank, work->scalars, stream));
+static polyad_status cuda_linalg_model_norm(polyad_context *context, int runs,
+                                            const struct pd_norm *norms) {
+  struct pd_cuda_state *state = pd_cuda_state_of(norms->work->device);
+  struct pd_gpu_norm jobs[PD_RUNS_AT_ONCE];
+  for (int k = 0; k < runs; ++k) {
+    const struct pd_norm *norm = &norms[k];
+    struct pd_linalg_work *work = norm->work;
+    if (k == 0 || work->apart) PD_TRY(linalg_enter(context, work));
+    jobs[k] = (struct pd_gpu_norm){.grams = gpu_grams(norm->count, norm->grams, -1, 0),
+                                   .peak = norm->peak->data,
+                                   .lambda = norm->lambda->data,
+                                   .squares = norm->spreads ? work->squares : NULL,
+                                   .scalars = work->scalars,
+                                   .rank = work->rank};
+  }
+  return PD_CUDA(context, state, pd_gpu_model_norm(jobs, runs, pd_cuda_stream(state)));
 }
 
 static polyad_status cuda_linalg_spread(polyad_context *context, struct pd_linalg_work *work,
@@ -428,21 +520,57 @@ static polyad_status cuda_linalg_normalize(polyad_context *context, struct pd_li
 static const int counters[] = {PD_SCALAR_FALLBACKS, PD_SCALAR_DAMPED, PD_SCALAR_UPDATES,
                                PD_SCALAR_SHIFTED};
 
-static polyad_status cuda_linalg_fetch(polyad_context *context, struct pd_linalg_work *work,
-                                       double scalars[PD_SCALARS]) {
-  LINALG_ENTER(context, work);
+static polyad_status cuda_linalg_make_host(polyad_context *context, int runs,
+                                           struct pd_linalg_work *work) {
+  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
+  if (runs <= work->host_runs) return POLYAD_OK;
+  uint64_t room = runs > 1 ? PD_RUNS_AT_ONCE : 1;
+  if (work->host != NULL && cudaFreeHost(work->host) != cudaSuccess) (void)cudaGetLastError();
+  work->host = NULL;
+  work->host_runs = 0;
   PD_TRY(PD_CUDA(context, state,
-                 cudaMemcpyAsync(work->host, work->scalars, PD_GPU_SCALARS * sizeof(double),
-                                 cudaMemcpyDeviceToHost, stream)));
-  PD_TRY(PD_CUDA(context, state, cudaStreamSynchronize(stream)));
-  if (work->host[PD_GPU_NOT_FINITE] != 0)
+                 cudaMallocHost((void **)&work->host, room * PD_GPU_SCALARS * sizeof(double))));
+  if (runs > 1)
+    PD_TRY(pd_cuda_allocate(context, work->device, room * PD_GPU_SCALARS, sizeof(double),
+                            (void **)&work->gathered));
+  work->host_runs = (int)room;
+  return POLYAD_OK;
+}
+
+/* Scalars of one run, which have come to the host, as fetch() tells them. */
+static polyad_status take_scalars(polyad_context *context, const double *host,
+                                  struct pd_linalg_work *work, double scalars[PD_SCALARS]) {
+  if (host[PD_GPU_NOT_FINITE] != 0)
     return pd_cuda_services->fail(
         context, POLYAD_NUMERICAL,
         "the normal equations hold numbers that are not finite; scale the values");
-  memcpy(scalars, work->host, PD_SCALARS * sizeof *scalars);
+  memcpy(scalars, host, PD_SCALARS * sizeof *scalars);
   for (size_t k = 0; k < sizeof counters / sizeof *counters; ++k)
     scalars[counters[k]] -= work->seen[counters[k]];
-  memcpy(work->seen, work->host, PD_SCALARS * sizeof *scalars);
+  memcpy(work->seen, host, PD_SCALARS * sizeof *scalars);
+  return POLYAD_OK;
+}
+
+static polyad_status cuda_linalg_fetch(polyad_context *context, int runs,
+                                       struct pd_linalg_work *const *works,
+                                       double (*scalars)[PD_SCALARS]) {
+  struct pd_linalg_work *first = works[0];
+  const double *from[PD_RUNS_AT_ONCE];
+  LINALG_ENTER(context, first);
+  PD_TRY(cuda_linalg_make_host(context, runs, first));
+  for (int k = 0; k < runs; ++k) {
+    if (works[k]->apart) PD_TRY(linalg_enter(context, works[k]));
+    from[k] = works[k]->scalars;
+  }
+  if (runs > 1)
+    PD_TRY(PD_CUDA(context, state, pd_gpu_gather_scalars(from, runs, first->gathered, stream)));
+  PD_TRY(PD_CUDA(context, state,
+                 cudaMemcpyAsync(first->host, runs > 1 ? first->gathered : first->scalars,
+                                 (size_t)runs * PD_GPU_SCALARS * sizeof(double),
+                                 cudaMemcpyDeviceToHost, stream)));
+  PD_TRY(PD_CUDA(context, state, cudaStreamSynchronize(stream)));
+  for (int k = 0; k < runs; ++k)
+    PD_TRY(take_scalars(context, first->host + k * PD_GPU_SCALARS, works[k], scalars[k]));
   return POLYAD_OK;
 }
 
@@ -461,6 +589,7 @@ const struct pd_linalg pd_cuda_linalg = {
     .round = round_matrix,
     .random = cuda_linalg_random,
     .hadamard = cuda_linalg_hadamard,
+    .copy_columns = cuda_linalg_copy_columns,
     .prepare = cuda_linalg_prepare,
     .update_rows = cuda_linalg_update_rows,
     .update_rows_nonnegative = cuda_linalg_update_rows_nonnegative,
@@ -478,6 +607,7 @@ const struct pd_linalg pd_cuda_linalg = {
     .fetch = cuda_linalg_fetch,
 };
 
+_Static_assert((int)PD_RUNS_AT_ONCE == (int)PD_GPU_JOBS, "launchers take as many jobs");
 _Static_assert(
     (int)PD_SCALARS == (int)PD_GPU_NOT_FINITE &&
         (int)PD_SCALAR_FALLBACKS == (int)PD_GPU_FALLBACKS &&

@@ -5,6 +5,29 @@
 
 #include "device/cuda/cuda_linalg_launch.h"
 
+/** Jobs of one launch. */
+template <typename JOB> struct Batch { JOB job[PD_GPU_BATCH]; };
+
+/** Calls launch(batch, count, kind) for jobs of the same kind(job), as many at once as a batch
+ *  holds. */
+template <typename JOB, typename KIND, typename LAUNCH>
+static cudaError_t launch_in_batches(const JOB *jobs, int count, const KIND &kind,
+                                     const LAUNCH &launch) {
+  uint64_t done = 0;
+  for (int first = 0; first < count; ++first) {
+    if ((done >> first & 1) != 0) continue;
+    Batch<JOB> batch = {};
+    int together = 0;
+    for (int k = first; k < count && together < PD_GPU_BATCH; ++k) {
+      if ((done >> k & 1) != 0 || kind(jobs[k]) != kind(jobs[first])) continue;
+      batch.job[together++] = jobs[k];
+      done |= UINT64_C(1) << k;
+    }
+    launch(batch, together, kind(jobs[first]));
+  }
+  return cudaGetLastError();
+}
+
 /** Sums over the columns of one block's rows. SQUARE counts times a weight per row where there is
  *  one. */
 enum { SUM_INNER, SUM_SQUARE, SUM_ABSOLUTE, SUM_LARGEST };

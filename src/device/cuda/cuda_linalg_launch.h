@@ -16,6 +16,8 @@ enum {
   PD_GPU_COLUMN_SUMS = 4,  /* inner, square, absolute, largest */
   PD_GPU_RANK_PASS = 32,   /* an update is one pass over memory */
   PD_GPU_PASS_BLOCKS = 264,
+  PD_GPU_JOBS = 64,  /* that a launcher takes */
+  PD_GPU_BATCH = 16, /* of them, as many as fit into a kernel's parameters */
   PD_GPU_RESIDUAL_BLOCKS = 2048
 };
 
@@ -59,12 +61,20 @@ struct pd_gpu_grams {
 cudaError_t pd_gpu_hadamard(const struct pd_gpu_grams *grams, int rank, double *v,
                             cudaStream_t stream);
 
+/* Functions that take several jobs, at most PD_GPU_JOBS, launch kernels for all jobs of a kind at
+ * once. */
+
 /** inverse = v^-1; or, when v is not numerically positive definite, v^+; or, where a pivot is no
  * more than `damping` (if not 0) of its diagonal entry, (v + damping diag(v))^-1. Counts and flags
  * go into `scalars`. `scratch` holds 2 rank^2 + 2 rank + 2 numbers. Up to PD_GPU_RANK_SMALL v is
  * made first, as the product of `grams`, if there are any; above it has to be there. */
-cudaError_t pd_gpu_invert(const struct pd_gpu_grams *grams, double *v, int rank, double damping,
-                          double *inverse, double *scratch, double *scalars, cudaStream_t stream);
+struct pd_gpu_inversion {
+  struct pd_gpu_grams grams;
+  double *v, *inverse, *scratch, *scalars;
+  double damping;
+  int rank;
+};
+cudaError_t pd_gpu_invert(const struct pd_gpu_inversion *jobs, int count, cudaStream_t stream);
 
 /** One pass over the rows of a factor; see pd_linalg::update_rows. */
 struct pd_gpu_rows {
@@ -81,8 +91,8 @@ struct pd_gpu_rows {
   double *sums;         /* blocks x 4 x rank */
   double *partial;      /* blocks x rank x rank: upper triangles */
 };
-/** The pass up to PD_GPU_RANK_PASS columns, and its blocks. */
-cudaError_t pd_gpu_pass(const struct pd_gpu_rows *rows, cudaStream_t stream);
+/** The pass up to PD_GPU_RANK_PASS columns, and its blocks. All jobs have as many rows. */
+cudaError_t pd_gpu_pass(const struct pd_gpu_rows *jobs, int count, cudaStream_t stream);
 int pd_gpu_pass_blocks(uint64_t rows);
 
 /** Blocks whose sums the functions below leave in `sums` (blocks x 4 x rank): as many as the number
@@ -113,12 +123,24 @@ struct pd_gpu_finish {
   double *squares; /* sums over columns of weighted squares */
   double *scalars;
 };
-cudaError_t pd_gpu_finish_update(const struct pd_gpu_finish *finish, cudaStream_t stream);
+cudaError_t pd_gpu_finish_update(const struct pd_gpu_finish *jobs, int count, cudaStream_t stream);
 
 /** MODEL, NORMS, PEAKS and, where `squares` is not NULL, SPREAD; see pd_linalg::model_norm. */
-cudaError_t pd_gpu_model_norm(const struct pd_gpu_grams *grams, const double *peak,
-                              const double *lambda, const double *squares, int rank,
-                              double *scalars, cudaStream_t stream);
+struct pd_gpu_norm {
+  struct pd_gpu_grams grams;
+  const double *peak, *lambda, *squares;
+  double *scalars;
+  int rank;
+};
+cudaError_t pd_gpu_model_norm(const struct pd_gpu_norm *jobs, int count, cudaStream_t stream);
+/** to[k] = the PD_GPU_SCALARS scalars of run k, one run's after the other's. */
+cudaError_t pd_gpu_gather_scalars(const double *const *from, int count, double *to,
+                                  cudaStream_t stream);
+/** Columns that become columns of another matrix: `rank` of them, from each matrix's `data` on. */
+struct pd_gpu_columns {
+  struct pd_gpu_matrix from, to;
+};
+cudaError_t pd_gpu_copy_columns(const struct pd_gpu_columns *jobs, int count, cudaStream_t stream);
 /** squares and SPREAD from sums of blocks; see pd_linalg::spread. */
 cudaError_t pd_gpu_spread(const struct pd_gpu_grams *grams, const double *sums, int blocks,
                           const double *lambda, double *squares, int rank, double *scalars,

@@ -11,7 +11,10 @@ struct pd_linalg_work {
   int rank, processors;
   double *memory; /* all of the below, on the device */
   double *scalars, *factor, *squares, *inverse, *invert, *sums, *partial, *residual;
-  double *host;            /* pinned: PD_GPU_SCALARS numbers */
+  /* Where fetches leave scalars, of as many runs as this work came first of so far: pinned memory,
+     and for several runs a place on the device where they come together. */
+  double *host, *gathered;
+  int host_runs;
   double seen[PD_SCALARS]; /* what the last fetch found: counters on the device only grow */
   /* What the MTTKRP that comes next does not need runs beside it: the end of an update, and what
      prepare() enqueues. */

@@ -261,7 +261,8 @@ __device__ void solve(const Pass &pass, const double (&w)[2 * TILES][TILES], boo
 
 /* SOLVES: x holds m, and is replaced; else x is there, and m may be. */
 template <typename T, int TILES, bool SOLVES>
-__global__ void __launch_bounds__(THREADS, 2) pass_rows(const __grid_constant__ Pass pass) {
+__global__ void __launch_bounds__(THREADS, 2) pass_rows(const __grid_constant__ Batch<Pass> batch) {
+  const Pass &pass = batch.job[blockIdx.y];
   __shared__ Room<TILES> room;
   constexpr int COLUMNS = 2 * TILES;
   const pd_gpu_rows &rows = pass.rows;
@@ -307,24 +308,28 @@ __global__ void __launch_bounds__(THREADS, 2) pass_rows(const __grid_constant__ 
   write_columns<T, TILES>(pass, sums, room);
 }
 
-template <typename T, int TILES> void start(const Pass &pass, bool solves, cudaStream_t stream) {
-  unsigned blocks = (unsigned)pass.rows.blocks;
-  if (solves)
-    pass_rows<T, TILES, true><<<blocks, THREADS, 0, stream>>>(pass);
+int tiles(const Pass &pass) { return (pass.rows.x.rank + TILE - 1) / TILE; }
+int solves(const Pass &pass) { return pass.rows.inverse != nullptr; }
+
+template <typename T, int TILES>
+void start(const Batch<Pass> &batch, int count, cudaStream_t stream) {
+  dim3 blocks((unsigned)batch.job[0].rows.blocks, (unsigned)count);
+  if (solves(batch.job[0]))
+    pass_rows<T, TILES, true><<<blocks, THREADS, 0, stream>>>(batch);
   else
-    pass_rows<T, TILES, false><<<blocks, THREADS, 0, stream>>>(pass);
+    pass_rows<T, TILES, false><<<blocks, THREADS, 0, stream>>>(batch);
 }
 
-template <typename T> void start(const Pass &pass, bool solves, cudaStream_t stream) {
-  switch ((pass.rows.x.rank + TILE - 1) / TILE) {
+template <typename T> void start(const Batch<Pass> &batch, int count, cudaStream_t stream) {
+  switch (tiles(batch.job[0])) {
   case 1:
-    return start<T, 1>(pass, solves, stream);
+    return start<T, 1>(batch, count, stream);
   case 2:
-    return start<T, 2>(pass, solves, stream);
+    return start<T, 2>(batch, count, stream);
   case 3:
-    return start<T, 3>(pass, solves, stream);
+    return start<T, 3>(batch, count, stream);
   default:
-    return start<T, 4>(pass, solves, stream);
+    return start<T, 4>(batch, count, stream);
   }
 }
 
@@ -342,12 +347,17 @@ extern "C" int pd_gpu_pass_blocks(uint64_t rows) {
   return (int)(wanted < 1 ? 1 : wanted < most ? wanted : most);
 }
 
-extern "C" cudaError_t pd_gpu_pass(const struct pd_gpu_rows *rows, cudaStream_t stream) {
-  Pass pass = {*rows, has_tiles(rows->x) && has_tiles(rows->m)};
-  bool solves = rows->inverse != nullptr;
-  if (rows->x.wide)
-    start<double>(pass, solves, stream);
-  else
-    start<float>(pass, solves, stream);
-  return cudaGetLastError();
+extern "C" cudaError_t pd_gpu_pass(const struct pd_gpu_rows *jobs, int count, cudaStream_t stream) {
+  Pass pass[PD_GPU_JOBS];
+  for (int k = 0; k < count; ++k) {
+    const pd_gpu_rows &rows = jobs[k];
+    pass[k] = {rows, has_tiles(rows.x) && has_tiles(rows.m)};
+  }
+  auto kind = [](const Pass &job) { return (tiles(job) * 2 + solves(job)) * 2 + job.rows.x.wide; };
+  return launch_in_batches(pass, count, kind, [&](const Batch<Pass> &batch, int together, int) {
+    if (batch.job[0].rows.x.wide)
+      start<double>(batch, together, stream);
+    else
+      start<float>(batch, together, stream);
+  });
 }

@@ -107,19 +107,19 @@ static polyad_status opencl_linalg_hadamard(polyad_context *context, struct pd_l
 }
 
 /* The host's update does all its work itself. */
-static polyad_status opencl_linalg_prepare(polyad_context *context, struct pd_linalg_work *work,
-                                           int count, const struct pd_matrix *const *grams,
-                                           int skip, double ridge, double damping,
-                                           struct pd_matrix *v) {
-  (void)damping;
-  return opencl_linalg_hadamard(context, work, count, grams, skip, ridge, v);
+static polyad_status opencl_linalg_prepare(polyad_context *context, int runs,
+                                           const struct pd_update *updates) {
+  for (const struct pd_update *u = updates; u < updates + runs; ++u)
+    PD_TRY(opencl_linalg_hadamard(context, u->work, u->count, u->grams, u->skip, u->ridge, u->v));
+  return POLYAD_OK;
 }
 
 /* Copies what an update reads, and has room for what it makes. */
-static polyad_status take_update(polyad_context *context, struct pd_linalg_work *work,
-                                 const struct pd_update *update) {
+static polyad_status take_update(polyad_context *context, const struct pd_update *update) {
+  struct pd_linalg_work *work = update->work;
   struct pd_matrix *to = work->matrix;
   work->update = *update;
+  work->update.work = work->host;
   PD_TRY(opencl_linalg_take(context, work, 0, update->v, &to[0]));
   work->update.v = &to[0];
   PD_TRY(opencl_linalg_take(context, work, 1, update->x, &to[1]));
@@ -141,28 +141,36 @@ static polyad_status take_update(polyad_context *context, struct pd_linalg_work 
   return POLYAD_OK;
 }
 
-static polyad_status opencl_linalg_update_rows(polyad_context *context, struct pd_linalg_work *work,
-                                               const struct pd_update *update) {
-  PD_TRY(take_update(context, work, update));
-  return host_linalg()->update_rows(context, work->host, &work->update);
+static polyad_status opencl_linalg_update_rows(polyad_context *context, int runs,
+                                               const struct pd_update *updates) {
+  for (const struct pd_update *update = updates; update < updates + runs; ++update) {
+    PD_TRY(take_update(context, update));
+    PD_TRY(host_linalg()->update_rows(context, 1, &update->work->update));
+  }
+  return POLYAD_OK;
 }
 
-static polyad_status opencl_linalg_update_rows_nonnegative(polyad_context *context,
-                                                           struct pd_linalg_work *work,
-                                                           const struct pd_update *update) {
-  PD_TRY(take_update(context, work, update));
-  return host_linalg()->update_rows_nonnegative(context, work->host, &work->update);
+static polyad_status opencl_linalg_update_rows_nonnegative(polyad_context *context, int runs,
+                                                           const struct pd_update *updates) {
+  for (const struct pd_update *update = updates; update < updates + runs; ++update) {
+    PD_TRY(take_update(context, update));
+    PD_TRY(host_linalg()->update_rows_nonnegative(context, 1, &update->work->update));
+  }
+  return POLYAD_OK;
 }
 
 /* On the copies that update_rows() has left. */
-static polyad_status opencl_linalg_update_finish(polyad_context *context,
-                                                 struct pd_linalg_work *work,
-                                                 const struct pd_update *update) {
-  PD_TRY(host_linalg()->update_finish(context, work->host, &work->update));
-  PD_TRY(give(context, work, work->update.x, update->x));
-  PD_TRY(give(context, work, work->update.lambda, update->lambda));
-  PD_TRY(give(context, work, work->update.gram, update->gram));
-  return give(context, work, work->update.peak, update->peak);
+static polyad_status opencl_linalg_update_finish(polyad_context *context, int runs,
+                                                 const struct pd_update *updates) {
+  for (const struct pd_update *update = updates; update < updates + runs; ++update) {
+    struct pd_linalg_work *work = update->work;
+    PD_TRY(host_linalg()->update_finish(context, 1, &work->update));
+    PD_TRY(give(context, work, work->update.x, update->x));
+    PD_TRY(give(context, work, work->update.lambda, update->lambda));
+    PD_TRY(give(context, work, work->update.gram, update->gram));
+    PD_TRY(give(context, work, work->update.peak, update->peak));
+  }
+  return POLYAD_OK;
 }
 
 static polyad_status opencl_linalg_weighted_inner(polyad_context *context,
@@ -189,16 +197,19 @@ static polyad_status take_grams(polyad_context *context, struct pd_linalg_work *
   return POLYAD_OK;
 }
 
-static polyad_status opencl_linalg_model_norm(polyad_context *context, struct pd_linalg_work *work,
-                                              int count, const struct pd_matrix *const *grams,
-                                              const struct pd_matrix *peak,
-                                              const struct pd_matrix *lambda, bool spreads) {
-  struct pd_matrix host[POLYAD_MAX_ORDER], hp, hl;
-  const struct pd_matrix *pointer[POLYAD_MAX_ORDER];
-  PD_TRY(take_grams(context, work, count, grams, host, pointer));
-  PD_TRY(opencl_linalg_take(context, work, POLYAD_MAX_ORDER, peak, &hp));
-  PD_TRY(opencl_linalg_take(context, work, POLYAD_MAX_ORDER + 1, lambda, &hl));
-  return host_linalg()->model_norm(context, work->host, count, pointer, &hp, &hl, spreads);
+static polyad_status opencl_linalg_model_norm(polyad_context *context, int runs,
+                                              const struct pd_norm *norms) {
+  for (const struct pd_norm *norm = norms; norm < norms + runs; ++norm) {
+    struct pd_linalg_work *work = norm->work;
+    struct pd_matrix host[POLYAD_MAX_ORDER], peak, lambda;
+    const struct pd_matrix *grams[POLYAD_MAX_ORDER];
+    PD_TRY(take_grams(context, work, norm->count, norm->grams, host, grams));
+    PD_TRY(opencl_linalg_take(context, work, POLYAD_MAX_ORDER, norm->peak, &peak));
+    PD_TRY(opencl_linalg_take(context, work, POLYAD_MAX_ORDER + 1, norm->lambda, &lambda));
+    const struct pd_norm there = {work->host, norm->count, grams, &peak, &lambda, norm->spreads};
+    PD_TRY(host_linalg()->model_norm(context, 1, &there));
+  }
+  return POLYAD_OK;
 }
 
 static polyad_status opencl_linalg_spread(polyad_context *context, struct pd_linalg_work *work,
@@ -280,9 +291,12 @@ static polyad_status opencl_linalg_normalize(polyad_context *context, struct pd_
   return give(context, work, &hl, lambda);
 }
 
-static polyad_status opencl_linalg_fetch(polyad_context *context, struct pd_linalg_work *work,
-                                         double scalars[PD_SCALARS]) {
-  return host_linalg()->fetch(context, work->host, scalars);
+static polyad_status opencl_linalg_fetch(polyad_context *context, int runs,
+                                         struct pd_linalg_work *const *works,
+                                         double (*scalars)[PD_SCALARS]) {
+  for (int k = 0; k < runs; ++k)
+    PD_TRY(host_linalg()->fetch(context, 1, &works[k]->host, &scalars[k]));
+  return POLYAD_OK;
 }
 
 const struct pd_linalg pd_opencl_linalg = {
