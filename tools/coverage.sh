@@ -1,19 +1,20 @@
 #!/usr/bin/env bash
 # Coverage of the C code by `make check`'s tests: lines by folder, against the shares that are asked
-# for (95% of src/core and src/io, 85% of all), and branches. With POLYAD_FIGURES set, the shares
-# are kept in coverage.json in that folder.
+# for (95% of src/core and src/io, 85% of all), and branches. As many tests run side by side as there
+# are processors. With POLYAD_FIGURES set, the shares are kept in coverage.json in that folder; they
+# are printed, but not kept, when a test fails.
 # usage: tools/coverage.sh BUILD
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=$1
 command -v gcovr >/dev/null || { echo "gcovr is missing: run make setup" >&2; exit 1; }
 tools/configure.sh "$build" -DPOLYAD_CUDA=off -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS=--coverage >/dev/null
-cmake --build "$build" >/dev/null
+cmake --build "$build" -j "$(nproc)" >/dev/null
 find "$build" -name '*.gcda' -delete
 failed=0
 # Without the Python tests, which ask for an optimised library's speed.
-env -u POLYAD_FIGURES ctest --test-dir "$build" -LE 'gpu|long|lint' -E '^(install|python_.*)$' --no-label-summary | tail -n 12 ||
-  failed=1
+env -u POLYAD_FIGURES tools/run_tests.sh "$build" -j "$(nproc)" -LE 'gpu|long|lint' \
+  -E '^(install|python_.*)$' >&2 || failed=1
 counts=$build/coverage.json
 gcovr --root . --object-directory "$build" -j "$(nproc)" --filter src/ --filter cli/ \
   --exclude 'src/.*cuda.*' --gcov-ignore-parse-errors --json "$counts" 2>"$build/gcovr.log" ||
@@ -39,5 +40,5 @@ rows=$(row "src/core" 95 --filter src/core/) || failed=1
 rows+=", $(row "src/io" 95 --filter src/io/)" || failed=1
 rows+=", $(row "src/tensor" 85 --filter src/tensor/)" || failed=1
 rows+=", $(row "all of src and cli" 85 --filter src/ --filter cli/)" || failed=1
-[ -z "${POLYAD_FIGURES:-}" ] || echo "{\"rows\": [$rows]}" >"$POLYAD_FIGURES/coverage.json"
+[ $failed -ne 0 ] || [ -z "${POLYAD_FIGURES:-}" ] || echo "{\"rows\": [$rows]}" >"$POLYAD_FIGURES/coverage.json"
 exit $failed
