@@ -127,22 +127,38 @@ static const char *type_name(const polyad_plan *plan) {
 
 /* ---- the fit -------------------------------------------------------------------------------- */
 
+/* Sums of squares, and what additions have lost of them: plain sums of a million equal terms would
+ * be off by 10^5 units, for these round alike. */
 struct squares {
-  long double data, missed, covered;
+  long double data, missed, covered, lost[3];
 };
+
+static void add_square(long double x, long double *sum, long double *lost) {
+  long double square = x * x, before = *sum;
+  *sum += square;
+  *lost += before >= square ? (before - *sum) + square : (square - *sum) + before;
+}
 
 static void add_squares(long double x, long double m, void *sums) {
   struct squares *s = sums;
-  s->data += x * x;
-  s->missed += (x - m) * (x - m);
-  s->covered += m * m;
+  add_square(x, &s->data, &s->lost[0]);
+  add_square(x - m, &s->missed, &s->lost[1]);
+  add_square(m, &s->covered, &s->lost[2]);
+}
+
+static struct squares squares_of(const polyad_plan *plan, const struct invariant_model *model) {
+  struct squares sum = {0};
+  visit(plan, model, add_squares, &sum);
+  sum.data += sum.lost[0];
+  sum.missed += sum.lost[1];
+  sum.covered += sum.lost[2];
+  return sum;
 }
 
 /* The fit against the nonzeros that the plan stores, and what long double may have lost of it. */
 static long double fit_of(const polyad_plan *plan, const struct invariant_model *model,
                           long double *lost) {
-  struct squares sum = {0};
-  visit(plan, model, add_squares, &sum);
+  struct squares sum = squares_of(plan, model);
   add_over_team(plan, 3, (long double *[]){&sum.data, &sum.missed, &sum.covered});
   long double rho = (sum.missed + (invariant_norm_squared(model) - sum.covered)) / sum.data;
   long double norms = invariant_magnitude(model);
@@ -207,8 +223,7 @@ polyad_status __wrap_polyad_cp_complete(polyad_context *context, const polyad_pl
 /* The fit counts the observations alone: the plan's entries. */
 static void check_observed_fit(const polyad_plan *plan, const struct invariant_model *model,
                                const polyad_run_info *found) {
-  struct squares sum = {0};
-  visit(plan, model, add_squares, &sum);
+  struct squares sum = squares_of(plan, model);
   long double fit = 1 - sqrtl(sum.missed / sum.data);
   long double rmse = ldexpl(sqrtl(sum.missed / (long double)plan->nnz), plan->value_exponent);
   long double bound = (long double)found->fit_bound + 64 * LDBL_EPSILON;

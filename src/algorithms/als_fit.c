@@ -10,16 +10,19 @@
  *
  *   ||X - M||^2 = sum over nonzeros x of (x - m)^2 + (||M||^2 - sum over nonzeros of m^2)
  *
- * in double. Both bounds are for rounding errors that are independent (core/rounding.h). */
+ * in double. Both bounds are for rounding errors that are independent (core/rounding.h), but for
+ * the sums of <X, M> in double. */
 #include "algorithms/als_state.h"
 #include "core/rounding.h"
 #include <float.h>
 #include <math.h>
 
-/* Roundings whose sum may grow like the root of their number; where sums are so long that they
- * cannot grow any more, errors are all of one sign. */
+/* What a chain of so many roundings comes to. Those of equal terms are not independent: sums of a
+ * million equal numbers are off by 10^5 units. Chains in float are short, and their sum grows like
+ * the root of their number; where they are so long that they cannot grow any more, and in double,
+ * whose chains are of any length, all errors count as of one sign. */
 static double roundings(double count, double unit) {
-  return count * unit > 0.01 ? count : sqrt(count);
+  return unit <= 0x1p-53 || count * unit > 0.01 ? count : sqrt(count);
 }
 
 static double type_roundoff(const struct pd_als *als) {
@@ -81,6 +84,8 @@ static double norms_bound(const struct pd_als *als, const struct pd_als_fit *fit
 static double inner_bound(const struct pd_als *als, double inner, double spread) {
   double unit = unit_roundoff(als);
   double additions = als->sum_depth + als->order;
+  /* In double the sum over rows counts like those in them; beside float it is exact. */
+  if (unit <= 0x1p-53) additions += (double)pd_plan_length(als->plan, als->order - 1);
   return 2 * unit * roundings(additions, unit) * (PD_DEVIATIONS * sqrt(spread) + fabs(inner)) /
          als->norm_squared;
 }

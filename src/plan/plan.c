@@ -218,7 +218,9 @@ static void facts_end(struct facts *facts) {
 
 uint64_t pd_plan_sum_depth(const polyad_plan *plan, const polyad_workspace *workspace, int mode) {
   uint64_t longest = plan->longest_row[mode];
-  if (plan->kernels->sum_depth == NULL) return longest;
+  /* The host's kernels add blocks up in double, one after the other: in float64 that counts too. */
+  bool one_type = plan->type == POLYAD_F64 && plan->device->functions->host_memory;
+  if (plan->kernels->sum_depth == NULL || one_type) return longest;
   return plan->kernels->sum_depth(plan->on_device, workspace->scratch, mode, longest);
 }
 

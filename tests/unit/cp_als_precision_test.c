@@ -1,5 +1,5 @@
 /* float32 of well-posed data has float64's fit: after equal iterations from one start, in every
- * format that has kernels on the CPU. */
+ * format that has kernels on the CPU; and what sums lose is within what formats and fits state. */
 #include "als_fixture.h"
 #include "core/random.h"
 #include "plan/plan.h"
@@ -104,44 +104,50 @@ static void sparse_counts(void **state) {
   als_context_end(context);
 }
 
-/* ---- how many additions of floats a product goes through ----------------------------------- */
+/* ---- how many additions a product goes through ---------------------------------------------- */
 
 enum { CELLS = 1600, LENGTH = 400, RANK = 32 };
 
-/* The first row's sum of 1 and of many 2^-25, each of which a float that holds 1 loses whole: a
- * format may lose no more than the additions that it says it makes. Whether it said so. */
-static bool depth_is_true(polyad_context *context, const polyad_tensor *tensor,
-                          const char *format) {
-  static float ones[LENGTH * RANK], out[LENGTH * RANK];
+/* The first row's sum of 1 and of many halves of the unit roundoff, each of which a number that
+ * holds 1 loses whole: a format may lose no more than the additions that it says it makes. Whether
+ * it said so. */
+static bool depth_is_true(polyad_context *context, const polyad_tensor *tensor, const char *format,
+                          polyad_type type) {
+  static float ones_f32[LENGTH * RANK], out_f32[LENGTH * RANK];
+  static double ones_f64[LENGTH * RANK], out_f64[LENGTH * RANK];
+  const void *ones = type == POLYAD_F32 ? (void *)ones_f32 : (void *)ones_f64;
   const void *factors[3] = {ones, ones, ones};
   polyad_plan_options wanted;
   polyad_plan *plan;
   polyad_workspace *workspace;
   for (int k = 0; k < LENGTH * RANK; ++k)
-    ones[k] = 1;
+    ones_f32[k] = 1, ones_f64[k] = 1;
   polyad_plan_options_init(&wanted);
   wanted.format = format;
-  wanted.precision = POLYAD_F32;
+  wanted.precision = type;
   wanted.rank = RANK;
   polyad_status status = polyad_plan_create(context, tensor, &wanted, &plan);
   if (status == POLYAD_UNSUPPORTED) return false;
   ALS_OK(context, status);
   ALS_OK(context, polyad_workspace_create(context, plan, RANK, &workspace));
-  ALS_OK(context, polyad_mttkrp(context, plan, workspace, 0, factors, out));
-  double exact = 1 + (CELLS - 1) * 0x1p-25, unit = 0x1p-24;
+  ALS_OK(context, polyad_mttkrp(context, plan, workspace, 0, factors,
+                                type == POLYAD_F32 ? (void *)out_f32 : (void *)out_f64));
+  double unit = type == POLYAD_F32 ? 0x1p-24 : 0x1p-53;
   double roundings =
       (double)pd_plan_sum_depth(plan, workspace, 0) + 3; /* products, and the entry */
-  for (int r = 0; r < RANK; ++r)
-    if (!(fabs((double)out[r] - exact) <= roundings * unit * exact))
+  for (int r = 0; r < RANK; ++r) {
+    double found = type == POLYAD_F32 ? (double)out_f32[r] : out_f64[r];
+    double exact = (CELLS - 1) * unit / 2; /* beside 1, which is taken away without a rounding */
+    if (!(fabs(found - 1 - exact) <= roundings * unit * (1 + exact)))
       fail_msg("%s is off by %.1f roundings; expected at most %.0f", format,
-               fabs((double)out[r] - exact) / exact / unit, roundings);
+               fabs(found - 1 - exact) / unit, roundings);
+  }
   polyad_workspace_destroy(workspace);
   polyad_plan_destroy(plan);
   return true;
 }
 
-static void depths_of_sums_are_true(void **state) {
-  (void)state;
+static void depths_are_true(polyad_type type) {
   static const uint64_t dims[3][3] = {{2, 40, 40}, {2, 4, LENGTH}, {2, LENGTH, 4}};
   static int32_t index[CELLS][3];
   static double value[CELLS];
@@ -151,13 +157,13 @@ static void depths_of_sums_are_true(void **state) {
     for (int p = 0; p < CELLS; ++p) {
       index[p][1] = p / (int)dims[k][2];
       index[p][2] = p % (int)dims[k][2];
-      value[p] = p == 0 ? 1 : 0x1p-25;
+      value[p] = p == 0 ? 1 : type == POLYAD_F32 ? 0x1p-25 : 0x1p-54;
     }
     polyad_tensor *tensor = als_tensor(context, 3, dims[k], CELLS, &index[0][0], value);
     for (int f = 0; f < polyad_format_count(); ++f) {
       polyad_format_description about;
       ALS_OK(context, polyad_format_describe(f, &about));
-      tried += depth_is_true(context, tensor, about.name);
+      tried += depth_is_true(context, tensor, about.name, type);
     }
     assert_true(tried >= 10);
     polyad_tensor_destroy(tensor);
@@ -165,9 +171,64 @@ static void depths_of_sums_are_true(void **state) {
   als_context_end(context);
 }
 
+static void depths_of_sums_are_true(void **state) {
+  (void)state;
+  depths_are_true(POLYAD_F32);
+  depths_are_true(POLYAD_F64);
+}
+
+/* ---- long sums of equal terms --------------------------------------------------------------- */
+
+/* Equal terms round alike, so that their sum drifts: every fit of a constant tensor, whose model is
+ * exact but for the rounding of its last update, is within its own bound of 1. */
+static void equal_terms_stay_in_the_bound(void **state) {
+  (void)state;
+  enum { ROWS = 600, COLUMNS = 700 };
+  static const uint64_t dims[3] = {ROWS, COLUMNS, 1};
+  static int32_t index[ROWS * COLUMNS][3];
+  static double value[ROWS * COLUMNS];
+  /* A row's products, additions and solve, of one update each of the three factors, and the
+   * products of Gram matrices, whose sums are shorter. */
+  double rounded = 3 * 2 * (ROWS * COLUMNS + 8) * 0x1p-53;
+  polyad_context *context = als_context(1);
+  for (int p = 0; p < ROWS * COLUMNS; ++p) {
+    index[p][0] = p / COLUMNS;
+    index[p][1] = p % COLUMNS;
+    value[p] = 0.9;
+  }
+  polyad_tensor *tensor = als_tensor(context, 3, dims, ROWS * COLUMNS, &index[0][0], value);
+  for (int f = 0; f < polyad_format_count(); ++f) {
+    polyad_format_description about;
+    polyad_plan_options wanted;
+    polyad_plan *plan;
+    ALS_OK(context, polyad_format_describe(f, &about));
+    polyad_plan_options_init(&wanted);
+    wanted.format = about.name;
+    wanted.rank = 1;
+    if (polyad_plan_create(context, tensor, &wanted, &plan) != POLYAD_OK) continue;
+    polyad_cp_als_options options;
+    polyad_ktensor *model;
+    polyad_run_info info = {0};
+    polyad_cp_als_options_init(&options);
+    options.rank = 1;
+    options.run.max_iterations = 3;
+    options.run.tolerance = 0;
+    ALS_OK(context, polyad_cp_als(context, plan, &options, &model, &info));
+    for (int row = 0; row < info.trace_rows; ++row)
+      if (!(1 - info.trace[row].fit <= info.trace[row].fit_bound + rounded))
+        fail_msg("%s, iteration %d: a fit of 1 - %.3g is off by more than its bound, %.3g",
+                 about.name, row + 1, 1 - info.trace[row].fit, info.trace[row].fit_bound);
+    polyad_ktensor_destroy(model);
+    polyad_run_info_clear(&info);
+    polyad_plan_destroy(plan);
+  }
+  polyad_tensor_destroy(tensor);
+  als_context_end(context);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(planted_components),
-                                     cmocka_unit_test(sparse_counts),
-                                     cmocka_unit_test(depths_of_sums_are_true)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(planted_components), cmocka_unit_test(sparse_counts),
+      cmocka_unit_test(depths_of_sums_are_true), cmocka_unit_test(equal_terms_stay_in_the_bound)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

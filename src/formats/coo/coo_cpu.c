@@ -90,7 +90,7 @@ static uint64_t coo_cpu_sum_depth(const void *storage, const void *scratch, int 
                                   uint64_t longest_row) {
   (void)scratch;
   const struct pd_coo *coo = storage;
-  return pd_rowsum_depth(&coo->list[mode], coo->type, longest_row);
+  return pd_rowsum_depth(&coo->list[mode], longest_row);
 }
 
 static const struct pd_walk coo_cpu_rows = {

@@ -257,9 +257,8 @@ static void drive_parts(const struct pd_rowsum_job *job, struct pd_rowsum_scratc
 }
 
 /* Threads add their parts of a permuted list's rows in the type of the matrices. */
-uint64_t pd_rowsum_depth(const struct pd_rowsum *list, polyad_type type, uint64_t longest_row) {
-  uint64_t most =
-      type == POLYAD_F32 && list->place == NULL ? PD_TERMS + PD_BLOCK / PD_TERMS : PD_BLOCK;
+uint64_t pd_rowsum_depth(const struct pd_rowsum *list, uint64_t longest_row) {
+  uint64_t most = list->place == NULL ? PD_TERMS + PD_BLOCK / PD_TERMS : PD_BLOCK;
   return longest_row < most ? longest_row : most;
 }
 

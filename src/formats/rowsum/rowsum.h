@@ -61,9 +61,9 @@ uint64_t pd_pair_tables_bytes(const struct pd_rowsum *list, const uint64_t *dims
 uint64_t pd_rowsum_scratch_bytes(uint64_t rank, uint64_t block_rows, int threads);
 /** Numbers that one vector of the kernels holds. */
 int pd_rowsum_lanes(polyad_type type, uint64_t rank);
-/** The most additions in `type` on the way into a row of at most `longest_row` terms; see the slot
+/** The most additions of floats on the way into a row of at most `longest_row` terms; see the slot
  *  sum_depth of struct polyad_kernels. */
-uint64_t pd_rowsum_depth(const struct pd_rowsum *list, polyad_type type, uint64_t longest_row);
+uint64_t pd_rowsum_depth(const struct pd_rowsum *list, uint64_t longest_row);
 /** Rows of one block, 1 for a plain list. */
 uint64_t pd_rowsum_block_rows(const struct pd_rowsum *list);
 

@@ -174,7 +174,7 @@ static uint64_t twotree_cpu_sum_depth(const void *storage, const void *scratch, 
                                       uint64_t longest_row) {
   (void)scratch, (void)mode;
   const struct pd_twotree *twotree = storage;
-  return 2 * pd_rowsum_depth(&twotree->side[0].pass, twotree->type, longest_row);
+  return 2 * pd_rowsum_depth(&twotree->side[0].pass, longest_row);
 }
 
 static const struct pd_walk twotree_cpu_rows = {
