@@ -79,9 +79,11 @@ KERNEL_INLINE void NAME(model_values)(const struct pd_residual_model *model, siz
     for (int k = some; k < LANES; ++k)
       part[k] = (vector){0};
     for (int k = 0, p = first; k < some; ++k, ++p) {
-      const char *ahead = factor + index[p + AHEAD < count ? p + AHEAD : p] * stride;
-      for (size_t byte = 0; byte < fetched; byte += 64)
-        __builtin_prefetch(ahead + byte);
+      if (fetched > 0) {
+        const char *ahead = factor + index[p + AHEAD < count ? p + AHEAD : p] * stride;
+        for (size_t byte = 0; byte < fetched; byte += 64)
+          __builtin_prefetch(ahead + byte);
+      }
       if (inner[p] != 0) {
         if (outer[p] != 0)
           for (int n = 0; n < order - 2; ++n)

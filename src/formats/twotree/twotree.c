@@ -150,6 +150,18 @@ static void twotree_describe(const void *storage, int first_mode, char text[PD_R
            "; predicted %.2f times as fast as a list per mode", twotree->gain);
 }
 
+/* Indices of tuples in the side's mode number k. */
+static void take_indices(const struct pd_twotree_side *side, int k, int count,
+                         const uint64_t *restrict tuple, uint64_t *restrict index) {
+  const void *numbers = side->tuple_id[k];
+  if (side->id_bytes[k] == 4)
+    for (int p = 0; p < count; ++p)
+      index[p] = ((const uint32_t *)numbers)[tuple[p]];
+  else
+    for (int p = 0; p < count; ++p)
+      index[p] = ((const uint64_t *)numbers)[tuple[p]];
+}
+
 /* The first side has two modes or more: its pass gives the tuple, which gives their indices. */
 static void twotree_decode(const void *storage, uint64_t first, int count, struct pd_chunk *chunk) {
   const struct pd_twotree *twotree = storage;
@@ -160,9 +172,7 @@ static void twotree_decode(const void *storage, uint64_t first, int count, struc
   }
   pd_rowsum_decode(&side->pass, twotree->order, twotree->type, first, count, chunk);
   for (int k = 0; k < side->modes.count; ++k)
-    for (int p = 0; p < count; ++p)
-      chunk->index[side->modes.mode[k]][p] =
-          pd_twotree_tuple_index(side, k, chunk->index[twotree->order][p]);
+    take_indices(side, k, count, chunk->index[twotree->order], chunk->index[side->modes.mode[k]]);
 }
 
 const struct polyad_format pd_twotree_format = {
