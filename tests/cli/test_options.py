@@ -6,6 +6,7 @@ import re
 import subprocess
 
 import pytest
+from model_files import read_model
 
 CPD = ("cpd", "good.tns", "-r", "2")
 
@@ -210,7 +211,12 @@ def test_several_devices_share_the_tensor(polyad, method, key):
     arguments = ("cpd", "counts.tns", "-r", "3", "-i", "5", "--tol", "0", "-a", method, "--threads", "2")
     alone = polyad.json(*arguments, "--device", "cpu")
     found = polyad.json(*arguments, "--device", "cpu,cpu,cpu", "-o", "a.ktensor")
-    assert math.isclose(found[key], alone[key], rel_tol=1e-12)
+    if method == "als":
+        about = polyad.json("info", "counts.tns")
+        apart = read_model(polyad.path("a.ktensor"), "f64").drift(about["norm"], about["nnz"], 5)
+    else:  # nothing cancels: every sum is of at most 9,000 terms of one sign
+        apart = 9000 * 2.0 ** -53 * abs(alone[key])
+    assert abs(found[key] - alone[key]) <= apart
     assert found["device"] == "cpu,cpu,cpu" and found["processes"] == 1
     members = found["team"]["members"]
     assert [m["rank"] for m in members] == [0, 1, 2] and {m["device"] for m in members} == {"cpu"}
@@ -427,14 +433,16 @@ def test_version(polyad):
 
 def test_the_instruction_set_can_be_named(polyad):
     """What runs is what the device says, and its model is another set's to rounding."""
-    fits = []
+    fits, run = [], (*CPD, "--tol", "0", "--max-iters", "5", "-o", "m.ktensor")
     for name in ("plain", "auto"):
         env = {"POLYAD_ISA": name}
         said = polyad.json("devices", "--kind", "cpu", env=env)["devices"][0]["capability"]
         assert name == "auto" or said == name
         assert f"instruction set: {said}\n".encode() in polyad.ok("--version", env=env).out
-        fits.append(polyad.json(*CPD, env=env)["fit"])
-    assert fits[0] == pytest.approx(fits[1], abs=1e-9)
+        fits.append(polyad.json(*run, env=env)["fit"])
+    about = polyad.json("info", "good.tns")
+    apart = read_model(polyad.path("m.ktensor"), "f64").drift(about["norm"], about["nnz"], 5)
+    assert abs(fits[0] - fits[1]) <= apart
 
 
 @pytest.mark.parametrize("arguments", [("--version",), ("devices", "--kind", "cpu"), CPD])

@@ -7,6 +7,7 @@ import re
 
 import pytest
 from conftest import GOOD, ROOT, read_tns, validate
+from model_files import read_model
 
 FLIGHTS = ROOT / "data/nycflights13.tns.gz"
 UBER = ROOT / "data/uber-apr-may.tns.gz"
@@ -58,18 +59,24 @@ def test_cpd_json(polyad):
     assert len(result["seconds_mttkrp"]) == 4 and result["log_likelihood"] is None
 
 
+def drift(polyad, model, tensor, iterations):
+    """What rounding may change the fit of such a run by."""
+    about = polyad.json("info", tensor)
+    return read_model(polyad.path(model), "f64").drift(about["norm"], about["nnz"], iterations)
+
+
 @pytest.mark.parametrize("devices", ["cpu,cpu", "cpu,opencl"])
 def test_cpd_on_two_devices(polyad, devices):
     """The second has 40% of the nonzeros; what both find is what one does."""
     alone = ("bench", "stream", "--device", devices.split(",")[1], "--elements", "1000")
     if polyad.run(*alone, "--repeat", "1").status != 0:
         pytest.skip("there is no OpenCL device")
-    one = polyad.json("cpd", FLIGHTS, "-r", "3", "--tol", "0", "--max-iters", "5",
-                      "--device", "cpu")
-    two = polyad.json("cpd", FLIGHTS, "-r", "3", "--tol", "0", "--max-iters", "5",
-                      "--device", devices, "--second-share", "0.4")
+    run = ("cpd", FLIGHTS, "-r", "3", "--tol", "0", "--max-iters", "5", "-o", "m.ktensor")
+    one = polyad.json(*run, "--device", "cpu")
+    apart = drift(polyad, "m.ktensor", FLIGHTS, 5)
+    two = polyad.json(*run, "--device", devices, "--second-share", "0.4")
     assert two["device"].split(",")[0] == "cpu" and "+" in two["format"]
-    assert two["fit"] == pytest.approx(one["fit"], abs=1e-10)
+    assert abs(two["fit"] - one["fit"]) <= apart + one["fit_bound"] + two["fit_bound"]
 
 
 def test_cpd_is_reproducible(polyad):
@@ -80,12 +87,12 @@ def test_cpd_is_reproducible(polyad):
 
 @pytest.mark.parametrize("name", ["coo", "csf", "modecopy", "flycoo"])
 def test_cpd_in_every_format_finds_the_same(polyad, name):
-    auto = polyad.json("cpd", FLIGHTS, "-r", "3", "--format", "auto", "--tol", "0",
-                       "--max-iters", "5")
-    result = polyad.json("cpd", FLIGHTS, "-r", "3", "--format", name, "--tol", "0",
-                         "--max-iters", "5")
+    run = ("cpd", FLIGHTS, "-r", "3", "--tol", "0", "--max-iters", "5", "-o", "m.ktensor")
+    auto = polyad.json(*run, "--format", "auto")
+    result = polyad.json(*run, "--format", name)
     assert result["format"] == name
-    assert result["fit"] == pytest.approx(auto["fit"], abs=1e-10)
+    apart = drift(polyad, "m.ktensor", FLIGHTS, 5)
+    assert abs(result["fit"] - auto["fit"]) <= apart + result["fit_bound"] + auto["fit_bound"]
 
 
 def test_cpd_precision(polyad):
@@ -121,7 +128,10 @@ def test_cpd_fit_is_that_of_the_written_model(polyad):
                 value = x.get((i + 1, j + 1, k + 1), 0.0)
                 difference += (value - model) ** 2
                 square += value ** 2
-    assert result["fit"] == pytest.approx(1 - math.sqrt(difference / square), abs=1e-9)
+    # Doubles are written so that they come back; what Python's sums lose, over the tensor's norm:
+    # each entry of the model its products and additions, the squares theirs.
+    lost = 2.0 ** -53 * ((order + rank) * sum(weights) / math.sqrt(square) + 2 * len(x))
+    assert abs(result["fit"] - 1 + math.sqrt(difference / square)) <= result["fit_bound"] + lost
     assert weights == sorted(weights, reverse=True)
     for factor in factors:
         for r in range(rank):
@@ -355,10 +365,12 @@ def test_opencl_decomposition(polyad, tmp_path, monkeypatch):
     monkeypatch.setenv("POCL_CACHE_DIR", str(tmp_path))
     if not any(device["name"].startswith("opencl") for device in polyad.json("devices")["devices"]):
         pytest.skip("no OpenCL device")
-    arguments = ("cpd", FLIGHTS, "-r", "3", "--max-iters", "4", "--seed", "1")
+    arguments = ("cpd", FLIGHTS, "-r", "3", "--max-iters", "4", "--seed", "1", "-o", "m.ktensor")
     found = polyad.json(*arguments, "--device", "opencl")
     assert found["device"].startswith("opencl") and found["format"] == "portable"
-    assert found["fit"] == pytest.approx(polyad.json(*arguments, "--device", "cpu")["fit"], abs=1e-9)
+    alone = polyad.json(*arguments, "--device", "cpu")
+    apart = drift(polyad, "m.ktensor", FLIGHTS, 4)
+    assert abs(found["fit"] - alone["fit"]) <= apart + found["fit_bound"] + alone["fit_bound"]
 
 
 def test_formats(polyad):
