@@ -55,9 +55,11 @@ if(POLYAD_SANITIZE)
     list(APPEND POLYAD_KERNEL_OPTIONS -fno-sanitize=undefined)
   endif()
   if(POLYAD_FUZZ)
-    list(APPEND POLYAD_KERNEL_OPTIONS -fno-sanitize=fuzzer-no-link)
+    # Targets read files. Kernels, which take the build's longest minutes, run under AddressSanitizer
+    # in the tests.
+    list(APPEND POLYAD_KERNEL_OPTIONS -fno-sanitize=fuzzer-no-link -fno-sanitize=address)
   endif()
   target_compile_options(polyad_flags INTERFACE -fsanitize=${POLYAD_SANITIZE}
-    -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
+    -fno-sanitize-recover=all -fno-omit-frame-pointer -g1) # lines, which is what reports name
   add_link_options(-fsanitize=${POLYAD_SANITIZE})
 endif()
