@@ -15,6 +15,7 @@ PAGE = ROOT / "docs/reliability.md"
 TEMPLATE = ROOT / "tools/reliability.md.in"
 FIGURES = ROOT / "tests/figures"
 MUTATION = ROOT / "tests/mutation/report.json"
+FUZZ = ROOT / "tests/fuzz/CMakeLists.txt"
 
 
 def load():
@@ -22,6 +23,8 @@ def load():
                for path in sorted(FIGURES.glob("*.json"))}
     summary = json.loads(MUTATION.read_text(encoding="utf-8"))["summary"]
     figures["mutation"] = {**summary, "percent": f"{100 * summary['score']:.1f}"}
+    targets = re.findall(r"^polyad_add_fuzz\(", FUZZ.read_text(encoding="utf-8"), re.M)
+    figures["fuzz"] = {"targets": len(targets)}
     return figures
 
 
