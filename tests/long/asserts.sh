@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Outputs do not depend on asserts: the command is built with and without NDEBUG, everything else
-# equal, and both write the same bytes.
+# equal, and both write the same bytes. With POLYAD_FIGURES set, asserts.json in that folder says how
+# many files.
 # usage: asserts.sh SOURCE [options of cmake…]
 set -euo pipefail
 source=$1
@@ -61,4 +62,6 @@ run_all() { # run_all BUILD FOLDER
 (run_all "$source/build-asserts" "$scratch/with")
 (run_all "$source/build-ndebug" "$scratch/without")
 diff -r "$scratch/with" "$scratch/without"
-echo "$(find "$scratch/with" -type f | wc -l) files are equal with asserts and without"
+files=$(find "$scratch/with" -type f | wc -l)
+echo "$files files are equal with asserts and without"
+[ -z "${POLYAD_FIGURES:-}" ] || echo "{\"files\": $files}" >"$POLYAD_FIGURES/asserts.json"
