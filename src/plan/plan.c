@@ -124,17 +124,44 @@ int pd_plan_scaling(const polyad_plan *plan) {
   return abs(exponent) > largest_exponent(plan->type) ? exponent : 0;
 }
 
+enum { LANES = 8 };
+
+/* Sum of the values times `up` and `down`, and whether some are negative. Lanes do not wait for
+ * each other, and the order of additions is always the same. */
+static inline __attribute__((always_inline)) double
+plan_sum_of(const polyad_tensor *tensor, polyad_type type, double up, double down, bool *negative) {
+  double lane[LANES] = {0}, sum = 0;
+  uint64_t below[LANES] = {0}, whole = tensor->nnz / LANES * LANES;
+  for (uint64_t p = 0; p < tensor->nnz; p += LANES) {
+    const uint64_t lanes = p < whole ? LANES : tensor->nnz - whole;
+    for (uint64_t k = 0; k < lanes; ++k) {
+      double value = pd_load(type, tensor->values, p + k);
+      lane[k] += value * up * down;
+      below[k] |= value < 0;
+    }
+  }
+  for (int k = 0; k < LANES; ++k) {
+    sum += lane[k];
+    *negative |= below[k] != 0;
+  }
+  return sum;
+}
+
 /* Sum of the values, and the first that is negative. */
 static void plan_look_at_values(polyad_plan *plan, const polyad_tensor *tensor) {
-  for (uint64_t p = 0; p < tensor->nnz; ++p) {
-    double value = pd_tensor_value(tensor, p);
-    plan->sum += plan->value_exponent == 0 ? value : ldexp(value, -plan->value_exponent);
-    if (value >= 0 || plan->negative.found) continue;
-    plan->negative.found = true;
-    plan->negative.value = value;
-    for (int n = 0; n < tensor->order; ++n)
-      plan->negative.index[n] = pd_tensor_index(tensor, n, p);
-  }
+  int half = -plan->value_exponent / 2; /* 2^1074 alone is no double */
+  double up = ldexp(1, half), down = ldexp(1, -plan->value_exponent - half);
+  bool negative = false;
+  uint64_t p = 0;
+  plan->sum = tensor->type == POLYAD_F64 ? plan_sum_of(tensor, POLYAD_F64, up, down, &negative)
+                                         : plan_sum_of(tensor, POLYAD_F32, up, down, &negative);
+  if (!negative) return;
+  while (pd_tensor_value(tensor, p) >= 0)
+    ++p;
+  plan->negative.found = true;
+  plan->negative.value = pd_tensor_value(tensor, p);
+  for (int n = 0; n < tensor->order; ++n)
+    plan->negative.index[n] = pd_tensor_index(tensor, n, p);
 }
 
 static void plan_take_shape(polyad_plan *plan, const polyad_tensor *tensor) {

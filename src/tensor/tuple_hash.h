@@ -21,18 +21,22 @@ enum {
   PD_TUPLE_SAMPLE_RATE = 16
 };
 
-/** The term of an index in a mode. */
-PD_TUPLE_STEP uint64_t pd_tuple_term(int mode, uint64_t index) {
-  return pd_random_u64(0, (uint64_t)mode, index);
-}
-
-/** Of samples the term is the index times this odd number. */
+/** The odd number by which a mode's indices are multiplied. */
 PD_TUPLE_STEP uint64_t pd_tuple_factor(int mode) { return pd_random_u64(1, 0, (uint64_t)mode) | 1; }
 
-/** Whether a sample has the tuple: one in PD_TUPLE_SAMPLE_RATE. */
+/** The term of an index in a mode. */
+PD_TUPLE_STEP uint64_t pd_tuple_term(int mode, uint64_t index) {
+  return pd_tuple_factor(mode) * index;
+}
+
+/** Whether a sample has the tuple: one in PD_TUPLE_SAMPLE_RATE. Only the lower half of the total is
+ *  looked at, so that vectors hold twice as many (mixed by the finaliser of C. Wellons' lowbias32).
+ */
 PD_TUPLE_STEP int pd_tuple_drawn(uint64_t total) {
-  uint64_t drawn = (total ^ total >> 32) * UINT64_C(0x9e3779b97f4a7c15);
-  return drawn < UINT64_MAX / PD_TUPLE_SAMPLE_RATE;
+  uint32_t drawn = (uint32_t)total;
+  drawn = (drawn ^ drawn >> 16) * UINT32_C(0x7feb352d);
+  drawn = (drawn ^ drawn >> 15) * UINT32_C(0x846ca68b);
+  return drawn < UINT32_MAX / PD_TUPLE_SAMPLE_RATE;
 }
 
 /** The register that a tuple is seen in: the first bits of its hash. */
