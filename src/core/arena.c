@@ -1,5 +1,7 @@
 /* Kept memory is a short list of extents. A block comes from the smallest one that has room for it,
- * else from the system: then it begins at a huge page. */
+ * else it is address space of its own, which begins at a huge page: the huge pages that are kept
+ * are moved there, and only what they do not fill is fresh from the system. */
+#define _GNU_SOURCE /* mremap */
 #include "core/arena.h"
 #include <stddef.h>
 #include <string.h>
@@ -68,11 +70,68 @@ static char *map_aligned(uint64_t bytes) {
   return mapped + before;
 }
 
+/* Takes [from, from + bytes), whose pages are elsewhere now, out of an extent. */
+static void cut_extent(struct pd_arena *arena, int at, char *from, uint64_t bytes) {
+  struct pd_extent *extent = &arena->extent[at];
+  struct pd_extent after = {from + bytes, (uint64_t)(extent->begin + extent->bytes - from) - bytes};
+  extent->bytes = (uint64_t)(from - extent->begin);
+  arena->kept -= bytes;
+  if (after.bytes > 0 && arena->extents == PD_ARENA_EXTENTS_MOST) {
+    (void)munmap(after.begin, (size_t)after.bytes);
+    arena->kept -= after.bytes;
+  } else if (after.bytes > 0) {
+    memmove(extent + 2, extent + 1, (size_t)(arena->extents - at - 1) * sizeof *extent);
+    extent[1] = after;
+    ++arena->extents;
+  }
+  if (extent->bytes == 0) remove_extent(arena, at);
+}
+
+/* Moves the pages of an extent's whole huge pages to `block`, at most `bytes`; false: the place is
+ * lost. `moved` is how many they are, none where the system cannot move them. */
+static bool move_pages(struct pd_arena *arena, int at, char *block, uint64_t bytes,
+                       uint64_t *moved) {
+  *moved = 0;
+#ifdef MREMAP_FIXED
+  const struct pd_extent *extent = &arena->extent[at];
+  uint64_t begin = (uint64_t)(uintptr_t)extent->begin, end = begin + extent->bytes;
+  begin = (begin + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+  end &= ~(HUGE_PAGE - 1);
+  bytes &= ~(HUGE_PAGE - 1);
+  if (begin >= end || bytes == 0) return true;
+  if (end - begin < bytes) bytes = end - begin;
+  char *from = extent->begin + (end - bytes - (uint64_t)(uintptr_t)extent->begin);
+  if (mremap(from, (size_t)bytes, (size_t)bytes, MREMAP_MAYMOVE | MREMAP_FIXED, block) ==
+      MAP_FAILED) /* which may have unmapped the place first */
+    return mmap(block, (size_t)bytes, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
+  cut_extent(arena, at, from, bytes);
+  *moved = bytes;
+#else
+  (void)arena, (void)at, (void)block, (void)bytes;
+#endif
+  return true;
+}
+
+/* A block of address space of its own, as far as possible with pages that are kept. */
+static char *take_joined(struct pd_arena *arena, uint64_t bytes) {
+  char *block = map_aligned(bytes);
+  uint64_t filled = 0, moved;
+  for (int k = arena->extents - 1; k >= 0 && block != NULL; --k) {
+    if (!move_pages(arena, k, block + filled, bytes - filled, &moved)) {
+      (void)munmap(block, (size_t)bytes);
+      return NULL;
+    }
+    filled += moved;
+  }
+  return block;
+}
+
 void *pd_arena_take(struct pd_arena *arena, uint64_t bytes) {
   uint64_t whole = whole_units(bytes);
   pthread_mutex_lock(&arena->mutex);
   char *block = take_kept(arena, whole);
-  if (block == NULL) block = map_aligned(whole);
+  if (block == NULL) block = take_joined(arena, whole);
   if (block == NULL) {
     return_kept(arena, UINT64_MAX);
     block = map_aligned(whole);

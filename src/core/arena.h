@@ -3,9 +3,9 @@
  * Memory that is fresh from the system is zeroed page by page when it is first written, which takes
  * as long as several passes over it, and much longer on a virtual machine whose host must find the
  * page. Reading and building take and give back many large blocks: what is given back is therefore
- * kept and handed out again. Whoever uses an arena returns what is kept before it makes the process
- * larger than it has been (memory.c). The system is told that it may take back what is kept when
- * memory runs short. */
+ * kept and handed out again, its pages put together to larger blocks where need be. Whoever uses an
+ * arena returns what is kept before it makes the process larger than it has been (memory.c). The
+ * system is told that it may take back what is kept when memory runs short. */
 #ifndef PD_ARENA_H
 #define PD_ARENA_H
 

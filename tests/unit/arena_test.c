@@ -1,9 +1,11 @@
 /* The arena of large blocks: blocks do not overlap, freed memory is handed out again, and what is
  * kept never makes a context larger than it has been. */
+#define _GNU_SOURCE /* MREMAP_FIXED */
 #include "harness.h"
 
 #include "core/context_internal.h"
 #include <string.h>
+#include <sys/mman.h>
 
 enum { MIB = 1 << 20, BLOCKS = 60, STEPS = 2000, LARGEST = 12 };
 
@@ -124,6 +126,37 @@ static void test_random_blocks_do_not_overlap(void **state) {
   pd_arena_end(&arena);
 }
 
+/* Where the system can move pages, freed blocks that are no neighbours make one larger block. */
+static void test_freed_memory_is_joined(void **state) {
+  (void)state;
+  enum { PARTS = 5, PART = 4 * MIB };
+  struct pd_arena arena;
+  unsigned char *part[2 * PARTS];
+  pd_arena_init(&arena);
+  for (int k = 0; k < 2 * PARTS; ++k) {
+    part[k] = pd_arena_take(&arena, PART);
+    assert_non_null(part[k]);
+    memset(part[k], k + 1, PART);
+  }
+  for (int k = 0; k < PARTS; ++k)
+    pd_arena_give(&arena, part[2 * k], PART);
+  unsigned char *joined = pd_arena_take(&arena, PARTS * PART - MIB);
+  assert_non_null(joined);
+  assert_sound(&arena);
+#ifdef MREMAP_FIXED
+  assert_true(arena.kept <= 2 * MIB); /* the last huge page was not moved */
+#endif
+  memset(joined, 255, PARTS * PART - MIB);
+  for (int k = 0; k < PARTS; ++k)
+    for (int at = 0; at < PART; at += MIB / 2)
+      assert_int_equal(part[2 * k + 1][at], 2 * k + 2); /* others stay as they were */
+  pd_arena_give(&arena, joined, PARTS * PART - MIB);
+  for (int k = 0; k < PARTS; ++k)
+    pd_arena_give(&arena, part[2 * k + 1], PART);
+  assert_sound(&arena);
+  pd_arena_end(&arena);
+}
+
 static void test_what_cannot_be_had_is_null(void **state) {
   (void)state;
   struct pd_arena arena;
@@ -139,6 +172,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_freed_memory_is_handed_out_again),
                                      cmocka_unit_test(test_kept_memory_does_not_count),
                                      cmocka_unit_test(test_random_blocks_do_not_overlap),
+                                     cmocka_unit_test(test_freed_memory_is_joined),
                                      cmocka_unit_test(test_what_cannot_be_had_is_null)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
