@@ -1,28 +1,41 @@
 #include "build/pack.h"
 #include <string.h>
 
+/* Finds the arrays of nonzeros [first, first + count) in the wanted modes. */
+static void find_block(const struct pd_record_source *source, uint64_t first, uint64_t count,
+                       uint32_t modes, struct pd_block *block) {
+  const polyad_tensor *tensor = source->tensor;
+  if (source->fetch != NULL) {
+    source->fetch(source->user, first, count, modes, block);
+    return;
+  }
+  for (int n = 0; n < tensor->order; ++n)
+    block->index[n] = (const char *)tensor->index[n] + first * (uint64_t)tensor->index_bytes[n];
+  block->values = (const char *)tensor->values + first * pd_type_bytes(tensor->type);
+}
+
 /* One piece of all records of a block: loops without branches, which vectorise. */
-static void add_piece(const struct pd_piece *piece, const polyad_tensor *tensor, uint64_t first,
-                      uint64_t count, uint64_t *restrict word) {
+static void add_piece(const struct pd_piece *piece, const polyad_tensor *tensor,
+                      const struct pd_block *block, uint64_t count, uint64_t *restrict word) {
   const int low = piece->low, shift = piece->shift;
   const uint64_t mask = pd_low_mask(piece->bits);
   if (tensor->index_bytes[piece->mode] == 4) {
-    const uint32_t *index = (const uint32_t *)tensor->index[piece->mode] + first;
+    const uint32_t *index = block->index[piece->mode];
     for (uint64_t p = 0; p < count; ++p)
       word[p] |= ((uint64_t)index[p] >> low & mask) << shift;
   } else {
-    const uint64_t *index = (const uint64_t *)tensor->index[piece->mode] + first;
+    const uint64_t *index = block->index[piece->mode];
     for (uint64_t p = 0; p < count; ++p)
       word[p] |= (index[p] >> low & mask) << shift;
   }
 }
 
 /* Values that are whole numbers. */
-static void add_counts(const polyad_tensor *tensor, uint64_t first, uint64_t count,
+static void add_counts(polyad_type type, const void *values, uint64_t count,
                        uint64_t *restrict word) {
-  const double *wide = (const double *)tensor->values + first;
-  const float *narrow = (const float *)tensor->values + first;
-  if (tensor->type == POLYAD_F64)
+  const double *wide = values;
+  const float *narrow = values;
+  if (type == POLYAD_F64)
     for (uint64_t p = 0; p < count; ++p)
       word[p] |= (uint64_t)(uint32_t)(int32_t)wide[p];
   else
@@ -31,18 +44,18 @@ static void add_counts(const polyad_tensor *tensor, uint64_t first, uint64_t cou
 }
 
 static void add_values(const struct pd_record_source *source, const struct pd_layout *layout,
-                       uint64_t first, uint64_t count, uint64_t *restrict word) {
-  const void *values = source->tensor->values;
+                       const struct pd_block *block, uint64_t first, uint64_t count,
+                       uint64_t *restrict word) {
   if (source->places)
     for (uint64_t p = 0; p < count; ++p)
       word[p] |= first + p;
   else if (layout->value_bits < 8 * layout->value_bytes)
-    add_counts(source->tensor, first, count, word);
+    add_counts(source->tensor->type, block->values, count, word);
   else if (layout->value_bits == 64)
-    memcpy(word, (const uint64_t *)values + first, count * sizeof *word);
+    memcpy(word, block->values, count * sizeof *word);
   else
     for (uint64_t p = 0; p < count; ++p)
-      word[p] |= ((const uint32_t *)values)[first + p];
+      word[p] |= ((const uint32_t *)block->values)[p];
 }
 
 static void pack_encode(const struct pd_record_source *source, uint64_t first, uint64_t count,
@@ -55,20 +68,29 @@ static void pack_encode(const struct pd_record_source *source, uint64_t first, u
 
 void pd_pack(const struct pd_record_source *source, const struct pd_layout *layout, uint64_t first,
              uint64_t count, struct pd_packed *packed) {
+  struct pd_block block;
+  find_block(source, first, count, UINT32_MAX, &block);
   for (int w = 0; w < layout->words; ++w)
     memset(packed->word[w], 0, count * sizeof packed->word[w][0]);
   for (int k = 0; k < layout->pieces; ++k)
-    add_piece(&layout->piece[k], source->tensor, first, count, packed->word[layout->piece[k].word]);
+    add_piece(&layout->piece[k], source->tensor, &block, count,
+              packed->word[layout->piece[k].word]);
   if (source->encode != NULL) pack_encode(source, first, count, packed);
   if (layout->value_bits > 0)
-    add_values(source, layout, first, count, packed->word[layout->words - 1]);
+    add_values(source, layout, &block, first, count, packed->word[layout->words - 1]);
 }
 
 void pd_pack_head(const struct pd_record_source *source, const struct pd_layout *layout, int bits,
                   uint64_t first, uint64_t count, struct pd_packed *packed) {
+  struct pd_block block;
+  uint32_t modes = 0;
+  int pieces = 0;
+  for (int left = bits; pieces < layout->pieces && left > 0; left -= layout->piece[pieces++].bits)
+    modes |= UINT32_C(1) << layout->piece[pieces].mode;
   memset(packed->word[0], 0, count * sizeof packed->word[0][0]);
-  for (int k = 0; k < layout->pieces && bits > 0; bits -= layout->piece[k++].bits)
-    add_piece(&layout->piece[k], source->tensor, first, count, packed->word[0]);
+  if (pieces > 0) find_block(source, first, count, modes, &block);
+  for (int k = 0; k < pieces; ++k)
+    add_piece(&layout->piece[k], source->tensor, &block, count, packed->word[0]);
   if (source->encode == NULL) return;
   for (int w = 1; w < layout->words; ++w)
     memset(packed->word[w], 0, count * sizeof packed->word[w][0]);

@@ -4,8 +4,6 @@
 
 #include "build/records.h"
 
-enum { PD_PACK_BLOCK = 256 };
-
 /** Words of a block of records: word[w][p] is word w of record p. */
 struct pd_packed {
   uint64_t word[PD_RECORD_WORDS_MAX][PD_PACK_BLOCK];

@@ -444,7 +444,7 @@ polyad_status pd_records_sort(polyad_context *context, const struct pd_record_so
   if (sort_bits == 0 || nnz < 2) {
     struct bucket all = {.here = room->records, .count = nnz};
     pack_in_order(source, &sorter);
-    if (source->packed != NULL) PD_TRY(source->packed(context, visitor));
+    if (source->packed != NULL) PD_TRY(source->packed(context, source->user));
     sorter.sort_bits = 0;
     hand_on_by_all(&sorter, &all);
     return POLYAD_OK;
@@ -457,7 +457,7 @@ polyad_status pd_records_sort(polyad_context *context, const struct pd_record_so
       PD_NEW(context, pd_mul_saturated((uint64_t)sorter.threads, head.buckets), &head.places));
   PD_TRY_CLEANUP(PD_NEW(context, head.buckets + 1, &head.begin));
   fill_buckets(source, &sorter, &head);
-  if (source->packed != NULL) PD_TRY_CLEANUP(source->packed(context, visitor));
+  if (source->packed != NULL) PD_TRY_CLEANUP(source->packed(context, source->user));
   if (sort_bits <= head.bits) {
     hand_on_by_all(&sorter, &(struct bucket){.here = room->records, .count = nnz});
     goto cleanup;

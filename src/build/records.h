@@ -14,17 +14,30 @@
 
 #include "build/layout.h"
 
+enum { PD_PACK_BLOCK = 256 };
+
+/** Indices and values of at most PD_PACK_BLOCK nonzeros, as arrays of a tensor's types. */
+struct pd_block {
+  const void *index[POLYAD_MAX_ORDER], *values;
+  uint64_t room[POLYAD_MAX_ORDER + 1][PD_PACK_BLOCK]; /* for arrays that are nowhere else */
+};
+
 /** Nonzeros that records are made from. */
 struct pd_record_source {
   const polyad_tensor *tensor;
+  /** Nonzeros that are no arrays, of which `tensor` then tells the dims and types alone: points
+   *  `block` at those [first, first + count); `modes` has bits of the modes that are wanted, and
+   * bit POLYAD_MAX_ORDER for the values. NULL: they are the tensor's. */
+  void (*fetch)(const void *user, uint64_t first, uint64_t count, uint32_t modes,
+                struct pd_block *block);
   bool places; /* the value of a record is the number of the nonzero in the tensor */
   /** Keys that are not made of pieces: writes the key's words of nonzeros [first, first + count);
    *  word[w] has `count` numbers, all zero. NULL: keys are made of pieces. */
   void (*encode)(const void *user, uint64_t first, uint64_t count, uint64_t *const *word);
-  const void *user;
   /** Called once the source is read and not needed any more, so that its memory may be given up
    *  before that of the result is taken. NULL: nothing is to be done. */
-  polyad_status (*packed)(polyad_context *context, void *visitor);
+  polyad_status (*packed)(polyad_context *context, void *user);
+  void *user;
 };
 
 /** What becomes of sorted records: those from place `first` on of the sorted order. Called once for

@@ -131,13 +131,39 @@ static void agrees(const polyad_tensor *tensor, const struct result *result, con
   }
 }
 
+/* Arrays of a block, copied: a source that has none of its own. */
+static void fetch_copies(const void *user, uint64_t first, uint64_t count, uint32_t modes,
+                         struct pd_block *block) {
+  const polyad_tensor *tensor = user;
+  for (int n = 0; n < tensor->order; ++n) {
+    size_t bytes = (size_t)tensor->index_bytes[n];
+    block->index[n] = NULL;
+    if ((modes >> n & 1) == 0) continue;
+    memcpy(block->room[n], (const char *)tensor->index[n] + first * bytes, count * bytes);
+    block->index[n] = block->room[n];
+  }
+  block->values = NULL;
+  if ((modes >> POLYAD_MAX_ORDER & 1) == 0) return;
+  size_t item = pd_type_bytes(tensor->type);
+  memcpy(block->room[POLYAD_MAX_ORDER], (const char *)tensor->values + first * item, count * item);
+  block->values = block->room[POLYAD_MAX_ORDER];
+}
+
 /* Sorts by the high parts of all indices and then by the low ones, as a tiled list is. */
 static void check_sort(polyad_context *context, const polyad_tensor *tensor, const uint64_t *order,
                        int value_bits, bool places, bool visits) {
   struct pd_layout layout = {0};
   struct pd_room room;
   struct result result = {.layout = &layout, .tensor = tensor};
-  const struct pd_record_source source = {.tensor = tensor, .places = places};
+  const bool fetches = polyad_threads(context) % 3 != 1;
+  polyad_tensor bare = *tensor, given = *tensor;
+  for (int n = 0; n < tensor->order; ++n)
+    bare.index[n] = NULL;
+  bare.values = NULL;
+  const struct pd_record_source source = {.tensor = fetches ? &bare : tensor,
+                                          .places = places,
+                                          .fetch = fetches ? fetch_copies : NULL,
+                                          .user = &given};
   for (int k = 0; k < tensor->order; ++k)
     pd_layout_add(&layout, mode_order[k], shift_of[mode_order[k]],
                   pd_index_bits(tensor->dims[mode_order[k]]));

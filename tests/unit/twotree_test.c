@@ -107,17 +107,16 @@ static void test_iterates(void **state) {
 
 /* ---- building -------------------------------------------------------------------------------- */
 
-/* Enough nonzeros for each of four threads to have a part; the plan consumes a copy of the tensor
- * and gives the same nonzeros back. */
-static void build_by_threads(int order, uint64_t length, int threads, int index64) {
-  uint64_t dims[PD_TWOTREE_MAX_ORDER];
+/* The plan consumes a copy of the tensor and gives the same nonzeros back. Returns whether a side
+ * of several modes is cut into tiles. */
+static bool build_and_expand(int order, const uint64_t *dims, uint64_t nnz, int threads,
+                             int index64) {
   polyad_context *context = als_context(threads);
   polyad_tensor *copy, *back;
   polyad_plan *plan, *kept;
   polyad_plan_options options;
-  for (int n = 0; n < order; ++n)
-    dims[n] = n == 1 ? 1 : length + (uint64_t)n;
-  polyad_tensor *tensor = als_random_tensor(context, order, dims, 70001, 11, !index64);
+  bool tiled = false;
+  polyad_tensor *tensor = als_random_tensor(context, order, dims, nnz, 11, !index64);
   ALS_OK(context, polyad_tensor_convert(context, tensor, POLYAD_F64, &copy));
   polyad_plan_options_init(&options);
   options.format = "twotree";
@@ -126,6 +125,9 @@ static void build_by_threads(int order, uint64_t length, int threads, int index6
   ALS_OK(context, polyad_plan_create_take(context, &copy, &options, &plan));
   ALS_OK(context, plan->format->check(context, plan->storage));
   assert_int_equal(polyad_plan_bytes(plan), polyad_plan_bytes(kept));
+  const struct pd_twotree *twotree = plan->storage;
+  for (int s = 0; s < twotree->sides; ++s)
+    tiled |= twotree->side[s].modes.count > 1 && twotree->side[s].pass.blocks > 0;
   ALS_OK(context, pd_plan_expand(context, plan, &back));
   assert_int_equal(polyad_tensor_hash(back), polyad_tensor_hash(tensor));
   polyad_tensor_destroy(back);
@@ -133,6 +135,26 @@ static void build_by_threads(int order, uint64_t length, int threads, int index6
   polyad_plan_destroy(kept);
   polyad_tensor_destroy(tensor);
   als_context_end(context);
+  return tiled;
+}
+
+/* Enough nonzeros for each of four threads to have a part. */
+static void build_by_threads(int order, uint64_t length, int threads, int index64) {
+  uint64_t dims[PD_TWOTREE_MAX_ORDER];
+  for (int n = 0; n < order; ++n)
+    dims[n] = n == 1 ? 1 : length + (uint64_t)n;
+  (void)build_and_expand(order, dims, 70001, threads, index64);
+}
+
+/* Sides whose other factors are long are cut into tiles: they are sorted anew from records. */
+static void test_tiled_sides(void **state) {
+  (void)state;
+  static const uint64_t dims[] = {40, 30, 30000, 30};
+  for (int threads = 1; threads <= 4; threads += 3)
+    for (int index64 = 0; index64 < 2; ++index64) {
+      assert_true(build_and_expand(3, dims, 400000, threads, index64));
+      (void)build_and_expand(4, dims, 400000, threads, index64);
+    }
 }
 
 static void test_built_by_threads(void **state) {
@@ -493,6 +515,7 @@ int main(int count, char **arguments) {
       cmocka_unit_test(test_iterates),
       cmocka_unit_test(test_partial_rows_are_kept),
       cmocka_unit_test(test_built_by_threads),
+      cmocka_unit_test(test_tiled_sides),
       cmocka_unit_test(test_cuts),
       cmocka_unit_test(test_broken_storages_are_found),
       cmocka_unit_test(test_storages_for_a_gpu),

@@ -118,8 +118,11 @@ static int sort_bits(const struct pd_layout *layout, const struct pd_room *room)
   return bits < 64 ? bits : 64;
 }
 
-/* Where sorted records go. */
+/* Where records come from, and where they go when they are sorted. */
 struct filling {
+  const struct pd_record_source *source;
+  struct pd_rowsum *list;
+  bool force_index64;
   struct pd_layout layout;
   int mode, row_bytes, columns;
   char *row; /* indices of the list's mode; NULL: they are not wanted */
@@ -140,11 +143,53 @@ static void rowsum_build_fill(void *user, uint64_t first, uint64_t count, const 
                     f->values + first * (uint64_t)f->layout.value_bytes);
 }
 
+/* The arrays of a list's columns and values. */
+static polyad_status allocate_columns(polyad_context *context, const uint64_t *dims,
+                                      polyad_type type, bool force_index64, struct pd_rowsum *list,
+                                      struct filling *filling) {
+  filling->columns = list->columns;
+  filling->column_mode = list->mode;
+  filling->id_bytes = list->id_bytes;
+  for (int g = 0; g < list->columns; ++g) {
+    list->id_bytes[g] = pd_rowsum_index_bytes(dims[list->mode[g]], force_index64);
+    PD_TRY(pd_alloc(context, list->nnz, (size_t)list->id_bytes[g], (void **)&filling->id[g]));
+    list->id[g] = filling->id[g];
+  }
+  PD_TRY(pd_alloc(context, list->nnz, pd_type_bytes(type), (void **)&filling->values));
+  list->values = filling->values;
+  return POLYAD_OK;
+}
+
+static void rowsum_build_fetch(const void *user, uint64_t first, uint64_t count, uint32_t modes,
+                               struct pd_block *block) {
+  const struct pd_record_source *source = ((const struct filling *)user)->source;
+  source->fetch(source->user, first, count, modes, block);
+}
+
+/* The source gives up its memory before the list's is taken. */
+static polyad_status rowsum_build_packed(polyad_context *context, void *user) {
+  struct filling *filling = user;
+  const struct pd_record_source *source = filling->source;
+  if (source->packed != NULL) PD_TRY(source->packed(context, source->user));
+  PD_TRY(
+      pd_alloc(context, source->tensor->nnz, (size_t)filling->row_bytes, (void **)&filling->row));
+  if (source->places) return POLYAD_OK;
+  return allocate_columns(context, source->tensor->dims, source->tensor->type,
+                          filling->force_index64, filling->list, filling);
+}
+
 /* Sorts the nonzeros into the arrays of `filling`, and finds runs and blocks. */
-static polyad_status sort_list(polyad_context *context, const polyad_tensor *tensor, int mode,
-                               const struct pd_tiling *tiling, bool permuted, struct pd_room *room,
-                               struct filling *filling, struct pd_rowsum *list) {
-  const struct pd_record_source source = {.tensor = tensor, .places = permuted};
+static polyad_status sort_list(polyad_context *context, int mode, const struct pd_tiling *tiling,
+                               struct pd_room *room, struct filling *filling,
+                               struct pd_rowsum *list) {
+  const polyad_tensor *tensor = filling->source->tensor;
+  const bool permuted = filling->source->places;
+  const struct pd_record_source source = {
+      .tensor = tensor,
+      .places = permuted,
+      .fetch = filling->source->fetch != NULL ? rowsum_build_fetch : NULL,
+      .packed = rowsum_build_packed,
+      .user = filling};
   polyad_status status = POLYAD_OK;
   set_layout(tensor, mode, tiling, &filling->layout);
   if (permuted)
@@ -153,8 +198,6 @@ static polyad_status sort_list(polyad_context *context, const polyad_tensor *ten
     pd_layout_end_values(&filling->layout, tensor->type, room->value_bits);
   filling->mode = mode;
   filling->row_bytes = pd_rowsum_index_bytes(tensor->dims[mode], false);
-  PD_TRY_CLEANUP(
-      pd_alloc(context, tensor->nnz, (size_t)filling->row_bytes, (void **)&filling->row));
   PD_TRY_CLEANUP(pd_records_sort(context, &source, &filling->layout,
                                  sort_bits(&filling->layout, room), room, rowsum_build_fill,
                                  filling));
@@ -190,35 +233,22 @@ polyad_status pd_rowsum_room_create(polyad_context *context, const polyad_tensor
   return POLYAD_OK;
 }
 
-/* The arrays of a list's columns and values. */
-static polyad_status allocate_columns(polyad_context *context, const uint64_t *dims,
-                                      polyad_type type, bool force_index64, struct pd_rowsum *list,
-                                      struct filling *filling) {
-  filling->columns = list->columns;
-  filling->column_mode = list->mode;
-  filling->id_bytes = list->id_bytes;
-  for (int g = 0; g < list->columns; ++g) {
-    list->id_bytes[g] = pd_rowsum_index_bytes(dims[list->mode[g]], force_index64);
-    PD_TRY(pd_alloc(context, list->nnz, (size_t)list->id_bytes[g], (void **)&filling->id[g]));
-    list->id[g] = filling->id[g];
-  }
-  PD_TRY(pd_alloc(context, list->nnz, pd_type_bytes(type), (void **)&filling->values));
-  list->values = filling->values;
-  return POLYAD_OK;
+polyad_status pd_rowsum_build_from(polyad_context *context, const struct pd_record_source *source,
+                                   int mode, bool force_index64, const struct pd_tiling *tiling,
+                                   struct pd_room *room, struct pd_rowsum *list) {
+  const polyad_tensor *tensor = source->tensor;
+  struct filling filling = {.source = source, .list = list, .force_index64 = force_index64};
+  begin_list(tensor->nnz, tensor->dims[mode], force_index64, tiling, list);
+  polyad_status status = sort_list(context, mode, tiling, room, &filling, list);
+  if (status != POLYAD_OK) pd_rowsum_clear(context, list);
+  return status;
 }
 
 polyad_status pd_rowsum_build(polyad_context *context, const polyad_tensor *tensor, int mode,
                               bool force_index64, const struct pd_tiling *tiling,
                               struct pd_room *room, struct pd_rowsum *list) {
-  polyad_status status = POLYAD_OK;
-  struct filling filling = {.columns = 0};
-  begin_list(tensor->nnz, tensor->dims[mode], force_index64, tiling, list);
-  PD_TRY_CLEANUP(
-      allocate_columns(context, tensor->dims, tensor->type, force_index64, list, &filling));
-  status = sort_list(context, tensor, mode, tiling, false, room, &filling, list);
-cleanup:
-  if (status != POLYAD_OK) pd_rowsum_clear(context, list);
-  return status;
+  const struct pd_record_source source = {.tensor = tensor};
+  return pd_rowsum_build_from(context, &source, mode, force_index64, tiling, room, list);
 }
 
 polyad_status pd_rowsum_fill(polyad_context *context, const struct pd_rowsum_sorted *sorted,
@@ -235,6 +265,7 @@ polyad_status pd_rowsum_fill(polyad_context *context, const struct pd_rowsum_sor
   list->runs = sorted->runs;
   PD_TRY_CLEANUP(pd_alloc(context, list->runs, (size_t)list->row_bytes, &id));
   list->row_id = id;
+#pragma omp parallel for num_threads(threads) schedule(static)
   for (uint64_t r = 0; r < list->runs; ++r)
     pd_id_put(id, list->row_bytes, r, r);
   PD_TRY_CLEANUP(
@@ -275,13 +306,13 @@ polyad_status pd_rowsum_build_permuted(polyad_context *context, const polyad_ten
                                        int mode, bool force_index64, const struct pd_tiling *tiling,
                                        const struct pd_rowsum_shared *shared, struct pd_room *room,
                                        struct pd_rowsum *list) {
-  polyad_status status = POLYAD_OK;
-  struct filling filling = {.columns = 0};
+  const struct pd_record_source source = {.tensor = tensor, .places = true};
+  struct filling filling = {.source = &source};
   begin_list(tensor->nnz, tensor->dims[mode], force_index64, tiling, list);
   list->place_bytes = permutation_bytes(list->nnz);
   PD_TRY(pd_alloc(context, list->nnz, (size_t)list->place_bytes, (void **)&filling.values));
   list->place = filling.values;
-  status = sort_list(context, tensor, mode, tiling, true, room, &filling, list);
+  polyad_status status = sort_list(context, mode, tiling, room, &filling, list);
   list->values = shared->values;
   for (int g = 0; g < list->columns; ++g) {
     list->id[g] = shared->id[list->mode[g]];

@@ -35,6 +35,10 @@ double pd_line_nanoseconds(double bytes);
 polyad_status pd_rowsum_build(polyad_context *context, const polyad_tensor *tensor, int mode,
                               bool force_index64, const struct pd_tiling *tiling,
                               struct pd_room *room, struct pd_rowsum *list);
+/** The same from another source than a tensor's arrays; the room is for records of its dims. */
+polyad_status pd_rowsum_build_from(polyad_context *context, const struct pd_record_source *source,
+                                   int mode, bool force_index64, const struct pd_tiling *tiling,
+                                   struct pd_room *room, struct pd_rowsum *list);
 /** Records that are sorted already by the rows of a list and its columns: row r of `runs` has those
  *  from start[r] on. */
 struct pd_rowsum_sorted {

@@ -49,13 +49,22 @@ static polyad_status fill_pass(polyad_context *context, const struct pd_request 
 static polyad_status sort_pass_anew(polyad_context *context, struct pd_twotree_sorted *s,
                                     const struct pd_traits *traits,
                                     const struct pd_request *request, struct pd_rowsum *pass) {
+  const polyad_tensor nonzeros = pd_twotree_nonzeros(s, s->tuples);
+  const struct pd_record_source source = {
+      .tensor = &nonzeros, .fetch = pd_twotree_fetch, .packed = pd_twotree_fetched, .user = s};
+  const int bits = s->room.value_bits;
   struct pd_tiling tiling;
-  PD_TRY(pd_twotree_sorted_unpack(context, s));
-  polyad_tensor nonzeros = pd_twotree_nonzeros(s, s->tuples);
+  struct pd_room room;
   pd_twotree_pass_tiling(traits, request, s->modes, &tiling);
-  PD_TRY(twotree_build_build_list(context, &nonzeros, 0, request, &tiling, pass));
-  name_columns(pass, s->order, s->modes->other);
-  return POLYAD_OK;
+  PD_TRY(pd_room_create(context, s->nnz,
+                        pd_record_words(pd_index_bits_of_all(nonzeros.order, nonzeros.dims), bits),
+                        &room));
+  room.value_bits = bits;
+  polyad_status status =
+      pd_rowsum_build_from(context, &source, 0, request->force_index64, &tiling, &room, pass);
+  pd_room_destroy(context, &room);
+  if (status == POLYAD_OK) name_columns(pass, s->order, s->modes->other);
+  return status;
 }
 
 static polyad_status build_lists(polyad_context *context, const polyad_tensor *tensor,
@@ -184,13 +193,14 @@ uint64_t pd_twotree_side_estimate(const struct pd_traits *traits, const struct p
 }
 
 /* Lists of nonzeros have the tensor's modes, or the number of a tuple for some of them, which takes
- * no more bits; lists of tuples have their number beside the modes. */
+ * no more bits; lists of tuples have their number beside the modes, and ones as values. */
 uint64_t pd_twotree_building_bytes(const struct pd_traits *traits,
                                    const struct pd_request *request) {
   uint64_t nnz = traits->nnz, dims[POLYAD_MAX_ORDER];
+  uint64_t each = pd_type_bytes(request->precision) + 2 * (uint64_t)pd_twotree_number_bytes(nnz);
   memcpy(dims, traits->dims, sizeof dims);
   dims[traits->order] = nnz;
   uint64_t list = pd_rowsum_building_bytes(traits->order + 1, dims, nnz, request->precision, false,
                                            request->threads);
-  return pd_add_saturated(list, pd_twotree_sorted_bytes(traits, request->precision));
+  return pd_add_saturated(list, pd_mul_saturated(nnz + 1, each));
 }

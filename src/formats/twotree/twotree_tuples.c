@@ -29,7 +29,8 @@ static polyad_status give_up_tensor(polyad_context *context, void *tensor) {
 /* Keys are the side's modes and then the others, in the order of `column`. */
 static polyad_status sort_tuples(polyad_context *context, polyad_tensor *tensor, bool take,
                                  const int *column, struct pd_twotree_sorted *s) {
-  const struct pd_record_source source = {.tensor = tensor, .packed = take ? give_up_tensor : NULL};
+  const struct pd_record_source source = {
+      .tensor = tensor, .packed = take ? give_up_tensor : NULL, .user = tensor};
   for (int k = 0; k < s->modes->count; ++k)
     pd_layout_add(&s->layout, s->modes->mode[k], 0, pd_index_bits(s->dims[s->modes->mode[k]]));
   s->tuple_bits = s->layout.key_bits;
@@ -38,7 +39,7 @@ static polyad_status sort_tuples(polyad_context *context, polyad_tensor *tensor,
   PD_TRY(pd_room_create_values(context, tensor, s->layout.key_bits, &s->room));
   pd_layout_end_values(&s->layout, tensor->type, s->room.value_bits);
   PD_TRY(pd_records_sort(context, &source, &s->layout, pd_layout_unsorted_bits(&s->layout),
-                         &s->room, NULL, tensor));
+                         &s->room, NULL, NULL));
   pd_free(context, s->room.spare);
   s->room.spare = NULL;
   return POLYAD_OK;
@@ -169,6 +170,7 @@ polyad_status pd_twotree_sorted_make(polyad_context *context, polyad_tensor *ten
                                   .nnz = tensor->nnz,
                                   .order = tensor->order,
                                   .type = tensor->type,
+                                  .bytes = pd_twotree_number_bytes(tensor->nnz),
                                   .start_bytes = wide ? 8 : pd_twotree_number_bytes(tensor->nnz)};
   memcpy(s->dims, tensor->dims, sizeof s->dims);
   PD_TRY(sort_tuples(context, tensor, take, column, s));
@@ -201,7 +203,6 @@ static polyad_status unpack_one(polyad_context *context, const struct pd_twotree
 
 polyad_status pd_twotree_sorted_unpack(polyad_context *context, struct pd_twotree_sorted *s) {
   int threads = pd_threads_for(context, s->tuples, THREAD_GRAIN);
-  s->bytes = pd_twotree_number_bytes(s->nnz);
   PD_TRY(pd_alloc(context, s->nnz, (size_t)s->bytes, &s->number));
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (uint64_t t = 0; t < s->tuples; ++t) {
@@ -233,6 +234,52 @@ polyad_tensor pd_twotree_nonzeros(const struct pd_twotree_sorted *s, uint64_t tu
   return nonzeros;
 }
 
+/* The tuple that nonzero p belongs to. */
+static uint64_t tuple_of(const struct pd_twotree_sorted *s, uint64_t p) {
+  uint64_t low = 0, high = s->tuples;
+  while (high - low > 1) {
+    uint64_t middle = low + (high - low) / 2;
+    if (pd_twotree_number_at(s->start, s->start_bytes, middle) <= p)
+      low = middle;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+void pd_twotree_fetch(const void *user, uint64_t first, uint64_t count, uint32_t modes,
+                      struct pd_block *block) {
+  const struct pd_twotree_sorted *s = user;
+  const uint64_t *records = s->room.records + first * (uint64_t)s->layout.words;
+  if ((modes & 1) != 0) {
+    uint64_t tuple = tuple_of(s, first), end = 0;
+    for (uint64_t p = 0; p < count; p = end, ++tuple) {
+      end = pd_twotree_number_at(s->start, s->start_bytes, tuple + 1) - first;
+      if (end > count) end = count;
+      for (uint64_t q = p; q < end; ++q)
+        put_number(block->room[0], s->bytes, q, tuple);
+    }
+    block->index[0] = block->room[0];
+  }
+  for (int k = 0; k < s->modes->others; ++k) {
+    int n = s->modes->other[k];
+    if ((modes >> (1 + k) & 1) == 0) continue;
+    pd_records_index(&s->layout, count, records, n, pd_index_bytes(s->dims[n]), block->room[1 + k]);
+    block->index[1 + k] = block->room[1 + k];
+  }
+  if ((modes >> POLYAD_MAX_ORDER & 1) == 0) return;
+  pd_records_values(&s->layout, count, records, block->room[POLYAD_MAX_ORDER]);
+  block->values = block->room[POLYAD_MAX_ORDER];
+}
+
+polyad_status pd_twotree_fetched(polyad_context *context, void *user) {
+  struct pd_twotree_sorted *s = user;
+  PD_FREE(context, s->room.records, s->start);
+  s->room.records = NULL;
+  s->start = NULL;
+  return POLYAD_OK;
+}
+
 polyad_status pd_twotree_tuples_make(polyad_context *context, const polyad_tensor *tensor,
                                      const struct pd_twotree_side *side, polyad_tensor *tuples) {
   int bytes = pd_twotree_number_bytes(side->tuples);
@@ -247,6 +294,8 @@ polyad_status pd_twotree_tuples_make(polyad_context *context, const polyad_tenso
   }
   PD_TRY(pd_alloc(context, side->tuples, (size_t)bytes, &tuples->index[0]));
   PD_TRY(pd_alloc(context, side->tuples, pd_type_bytes(tensor->type), &tuples->values));
+  int threads = pd_threads_for(context, side->tuples, THREAD_GRAIN);
+#pragma omp parallel for num_threads(threads) schedule(static)
   for (uint64_t t = 0; t < side->tuples; ++t) {
     put_number(tuples->index[0], bytes, t, t);
     if (tensor->type == POLYAD_F32)

@@ -32,8 +32,8 @@ struct pd_twotree_sorted {
   struct pd_room room; /* records; empty when they are unpacked */
   int start_bytes;
   void *start; /* tuples + 1: first nonzero of each */
+  int bytes;   /* of one number of a tuple */
   /* Unpacked. */
-  int bytes;                                  /* of one number of a tuple */
   void *number;                               /* of the tuple of each nonzero */
   void *index[PD_TWOTREE_MAX_ORDER], *values; /* of the side's other modes */
 };
@@ -53,9 +53,15 @@ void pd_twotree_sorted_clear(polyad_context *context, struct pd_twotree_sorted *
  *  does (pd_sorting_bytes()). */
 uint64_t pd_twotree_sorted_bytes(const struct pd_traits *traits, polyad_type type);
 
-/** Of unpacked nonzeros: the tensor whose mode 0 is the number of a nonzero's tuple, and whose
- * other modes are those that are not the side's. It borrows the arrays. */
+/** The tensor whose mode 0 is the number of a nonzero's tuple, and whose other modes are those that
+ *  are not the side's. It borrows the arrays of unpacked nonzeros, and has none before. */
 polyad_tensor pd_twotree_nonzeros(const struct pd_twotree_sorted *sorted, uint64_t tuples);
+
+/** Fetches the nonzeros from sorted records: a struct pd_record_source's `fetch` and `packed`,
+ * whose `user` is the struct pd_twotree_sorted and whose tensor is pd_twotree_nonzeros(). */
+void pd_twotree_fetch(const void *user, uint64_t first, uint64_t count, uint32_t modes,
+                      struct pd_block *block);
+polyad_status pd_twotree_fetched(polyad_context *context, void *user);
 
 /** The tensor of the tuples, values are ones: their number, then the side's modes, whose indices it
  *  borrows. What was allocated is in `tuples` also on failure. */
