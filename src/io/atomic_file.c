@@ -1,14 +1,16 @@
+#define _GNU_SOURCE /* sync_file_range */
 #include "io/atomic_file.h"
 #include "io/compressor.h"
 #include "io/system_calls.h"
 #include "io/temporary.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PATH_BYTES = PD_PATH_BYTES, BUFFER_BYTES = 1 << 20, MOST_LINKS = 40 };
+enum { PATH_BYTES = PD_PATH_BYTES, BUFFER_BYTES = 1 << 20, EARLY_BYTES = 4 << 20, MOST_LINKS = 40 };
 
 struct pd_output {
   polyad_context *context;
@@ -19,6 +21,7 @@ struct pd_output {
   struct pd_compressor *compressor; /* NULL: plain */
   unsigned char *buffer;
   size_t capacity, used;
+  uint64_t written, begun; /* bytes given to the system, and those that the disk has begun with */
 };
 
 enum pd_compression pd_compression_of(const char *path) {
@@ -117,9 +120,22 @@ polyad_status pd_output_open(polyad_context *context, const char *path,
   return POLYAD_OK;
 }
 
+/* The disk writes a large file while the rest of it is made, so that the end waits for less. */
+static void begin_writing(struct pd_output *output) {
+#ifdef SYNC_FILE_RANGE_WRITE
+  (void)sync_file_range(output->file, (off_t)output->begun,
+                        (off_t)(output->written - output->begun), SYNC_FILE_RANGE_WRITE);
+#endif
+  output->begun = output->written;
+}
+
 static polyad_status write_out(void *user, const void *data, size_t size) {
   struct pd_output *output = user;
-  return pd_sys_write(output->file, data, size) < 0 ? atomic_file_fail(output, "write") : POLYAD_OK;
+  if (pd_sys_write(output->file, data, size) < 0) return atomic_file_fail(output, "write");
+  output->written += size;
+  if (output->temporary.path[0] != '\0' && output->written - output->begun >= EARLY_BYTES)
+    begin_writing(output);
+  return POLYAD_OK;
 }
 
 static polyad_status atomic_file_flush(struct pd_output *output, bool end) {
