@@ -230,7 +230,7 @@ static int write_json(struct anomalies *a) {
   cli_json_count(object, "found", a->result.found);
   cli_json_real(object, "center", a->result.center);
   cli_json_real(object, "scale", a->result.scale);
-  cli_json_text(object, "device", "cpu");
+  cli_json_text(object, "device", a->result.device);
   cli_json_real(object, "seconds", a->result.seconds);
   cJSON *rows = cJSON_AddArrayToObject(object, "rows");
   for (uint64_t k = 0; k < a->result.row_count; ++k)
@@ -266,12 +266,12 @@ static void print_row(const struct anomalies *a, const polyad_anomaly *row) {
 static int report(const struct anomalies *a) {
   const polyad_anomaly_result *result = &a->result;
   if (!cli_shows_results(&a->session, a->output)) return 0;
-  printf("%llu of %.15g %s found at a false-discovery rate of %g (%s model), on cpu, %.2f s\n",
+  printf("%llu of %.15g %s found at a false-discovery rate of %g (%s model), on %s, %.2f s\n",
          (unsigned long long)result->found, result->tested,
          a->options.unit == POLYAD_ANOMALY_CELL    ? "cells"
          : a->options.unit == POLYAD_ANOMALY_SLICE ? "slices"
                                                    : "indices",
-         a->fdr, is_poisson(a) ? "poisson" : "gaussian", result->seconds);
+         a->fdr, is_poisson(a) ? "poisson" : "gaussian", result->device, result->seconds);
   uint64_t shown = result->row_count;
   if (a->top == 0 && shown > SHOWN) shown = SHOWN;
   if (shown > 0)
@@ -289,7 +289,7 @@ static int run(struct anomalies *a) {
   struct cli_session *session = &a->session;
   const struct cli_output outputs[] = {{"--output", a->output}, {"--json", session->json}};
   const char *const inputs[] = {a->data.model_file, a->data.file};
-  int status = cli_session_open_on_cpu(session);
+  int status = cli_session_open_on_one(session);
   if (status == 0) status = cli_check_outputs(session, outputs, 2, inputs, 2);
   if (status == 0) status = cli_new_data_read(&a->data, session, choose_rules, a);
   if (status == 0) status = compute(a);

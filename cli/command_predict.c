@@ -133,7 +133,7 @@ static int write_json(struct predict *p) {
   cli_json_text(object, "model", p->model_file);
   cli_json_text(object, "file", p->file);
   cli_json_count(object, "rank", polyad_ktensor_rank(p->model));
-  cli_json_text(object, "device", "cpu");
+  cli_json_text(object, "device", score->device);
   cli_json_count(object, "count", score->count);
   cli_json_real(object, "rmse", score->rmse);
   cli_json_real(object, "mae", score->mae);
@@ -149,8 +149,8 @@ static int write_json(struct predict *p) {
 
 static void print_score(const struct predict *p) {
   const polyad_prediction_score *score = &p->score;
-  printf("%llu cells: RMSE %.6g, MAE %.6g (on cpu)\n", (unsigned long long)score->count,
-         score->rmse, score->mae);
+  printf("%llu cells: RMSE %.6g, MAE %.6g (on %s)\n", (unsigned long long)score->count, score->rmse,
+         score->mae, score->device);
   if (isnan(score->auc)) return;
   printf("%llu above 0 and %llu of 0: AUC %.4f", (unsigned long long)score->positives,
          (unsigned long long)score->negatives, score->auc);
@@ -161,7 +161,7 @@ static void print_score(const struct predict *p) {
 }
 
 static int run(struct predict *p) {
-  int status = cli_session_open_on_cpu(&p->session);
+  int status = cli_session_open_on_one(&p->session);
   if (status == 0) status = read_inputs(p);
   if (status == 0) status = compute(p);
   if (status == 0) status = write_predicted(p);

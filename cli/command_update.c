@@ -206,7 +206,7 @@ static int write_json(struct update *u) {
   cli_json_count(object, "appended", u->info.appended);
   cli_json_count(object, "changed", u->info.changed);
   cli_json_real(object, "fit", u->info.fit);
-  cli_json_text(object, "device", "cpu");
+  cli_json_text(object, "device", u->info.device);
   cli_json_real(object, "seconds", u->info.seconds);
   return cli_json_write(&u->session, object);
 }
@@ -220,7 +220,7 @@ static int report(const struct update *u) {
       (unsigned long long)polyad_tensor_nnz(u->data.tensor), (unsigned long long)u->info.appended,
       u->options.mode + 1, (unsigned long long)u->info.changed);
   if (!isnan(u->info.fit)) printf("; fit of the new data %.6f", u->info.fit);
-  puts(" (on cpu)");
+  printf(" (on %s)\n", u->info.device);
   if (u->top > 0) cli_print_components(u->updated, u->data.tensor, (int)u->top);
   return cli_finish_output();
 }
@@ -228,7 +228,7 @@ static int report(const struct update *u) {
 static int run(struct update *u) {
   struct cli_session *session = &u->session;
   int status = cli_check_model_name("--output", u->output, POLYAD_CONTENTS_KTENSOR);
-  if (status == 0) status = cli_session_open_on_cpu(session);
+  if (status == 0) status = cli_session_open_on_one(session);
   if (status == 0) status = find_states(u);
   if (status == 0) status = check_files(u);
   if (status == 0) status = cli_new_data_read(&u->data, session, choose_rules, u);

@@ -83,6 +83,19 @@ int cli_session_open_on_cpu(struct cli_session *session) {
   return cli_session_open(session);
 }
 
+int cli_session_open_on_one(struct cli_session *session) {
+  char quoted[CLI_QUOTE_BYTES];
+  const char *device = session->device, *number = device + strlen("cuda");
+  bool gpu = strncmp(device, "cuda", strlen("cuda")) == 0 &&
+             (*number == '\0' || (number[0] == ':' && number[1] != '\0' &&
+                                  strspn(number + 1, "0123456789") == strlen(number + 1)));
+  if (!gpu && strcmp(device, "auto") != 0 && strcmp(device, "cpu") != 0)
+    return cli_usage_error("--device %s found; this is computed on the CPU or on one GPU of CUDA: "
+                           "expected auto, cpu, cuda or cuda:1",
+                           cli_quote(quoted, device));
+  return cli_session_open(session);
+}
+
 void cli_session_close(struct cli_session *session) {
   cli_computing_end();
   if (session->warnings > WARNINGS_SHOWN)

@@ -79,6 +79,7 @@ typedef struct polyad_anomaly_result {
   double center;          /**< cells, no counts: median of the residuals; else NaN */
   double scale;           /**< cells, no counts: their robust standard deviation; else NaN */
   double seconds;         /**< wall-clock time */
+  char device[64];        /**< where the model's values were computed, such as "cuda:0" */
 } polyad_anomaly_result;
 
 /** Frees what `result` points to and sets it to zero. */

@@ -136,10 +136,12 @@ typedef struct polyad_prediction_score {
                         first k entries by prediction, with the values as gains; NaN without */
   double auc;      /**< probability that a positive entry has a higher prediction than a negative
                         one, over all pairs of the tensor (ties count half); NaN without pairs */
+  char device[64]; /**< where the values were computed, such as "cuda:0" */
 } polyad_prediction_score;
 
 /** Values of a model at the entries of a tensor of the same order, within the model's dims.
- *  Computed on the CPU, whatever the context's device.
+ *  Computed on the context's device where that is a GPU of CUDA, else on the CPU; what follows from
+ *  the values is computed on the CPU.
  *  @param[out] values  as many doubles as the tensor has entries, in their order; or NULL
  *  @param mode  the mode in which entries of a group differ, for ranking
  *  @param k     length of the top lists, at least 1

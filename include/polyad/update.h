@@ -32,9 +32,10 @@ typedef struct polyad_update_info {
   polyad_model_kind kind; /**< what is taken, never POLYAD_KIND_AUTO */
   uint64_t appended;      /**< rows that the growing mode got */
   uint64_t changed;       /**< rows that were there and got more data */
-  double fit;     /**< 1 - ||X - M|| / ||X|| of the new data with the updated model; NaN when
-                       they are all zero or slices that were there got more */
-  double seconds; /**< wall-clock time */
+  double fit;      /**< 1 - ||X - M|| / ||X|| of the new data with the updated model; NaN when
+                        they are all zero or slices that were there got more */
+  double seconds;  /**< wall-clock time */
+  char device[64]; /**< where sums over nonzeros were computed, such as "cuda:0" */
 } polyad_update_info;
 
 #define POLYAD_NEW_ROW UINT64_MAX /**< for polyad_updater_add(): the slice is new */

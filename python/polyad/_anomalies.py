@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ._context import index
-from ._errors import Interrupted
+from ._errors import Interrupted, text
 from ._model import KruskalTensor
 from ._native import ffi, lib
 from ._newdata import matched, word
@@ -52,6 +52,8 @@ class Anomalies:
         Nonzeros that were left out.
     seconds : float
         Wall-clock time.
+    device : str
+        Where the model's values were computed, such as "cuda:0".
     """
 
     rows: list[dict[str, Any]]
@@ -64,6 +66,7 @@ class Anomalies:
     scale: float | None
     skipped: int
     seconds: float
+    device: str = "cpu"
     names: tuple[str, ...] = field(default=(), repr=False)
 
     def __len__(self) -> int:
@@ -103,7 +106,8 @@ def anomalies(model: KruskalTensor, x: Any, *, by: Literal["cell", "slice", "ind
               kind: Literal["auto", "gaussian", "poisson"] = "auto", fdr: float = 0.05,
               top: int | None = None, tail: Literal["both", "upper", "lower"] = "both",
               cells: Literal["all", "stored"] = "all", match: MatchBy = "auto",
-              unseen: Unseen = "error", threads: int | None = None) -> Anomalies:
+              unseen: Unseen = "error", threads: int | None = None,
+              device: str = "auto") -> Anomalies:
     """What in a tensor its model does not explain, with control of the false-discovery rate
     (Benjamini and Hochberg 1995).
 
@@ -132,8 +136,8 @@ def anomalies(model: KruskalTensor, x: Any, *, by: Literal["cell", "slice", "ind
         found); or stored cells alone, with p-values conditional on being stored.
     match, unseen
         As in :meth:`KruskalTensor.project`.
-    threads
-        As in :class:`Plan`.
+    threads, device
+        As in :class:`Plan`. A GPU of CUDA computes the model's values; slices need none.
 
     Returns
     -------
@@ -158,7 +162,7 @@ def anomalies(model: KruskalTensor, x: Any, *, by: Literal["cell", "slice", "ind
             options.modes[k] = model._mode(mode)
     tensor = as_tensor(x)
     ctx, handle = model._c()
-    ctx.configure(threads=threads)
+    ctx.configure(threads=threads, device=device)
     new, skipped = matched(ctx, model, handle, tensor, {}, match, unseen)
     try:
         status = ctx.run(lib.polyad_anomalies, handle, new._handle, options, result)
@@ -170,7 +174,7 @@ def anomalies(model: KruskalTensor, x: Any, *, by: Literal["cell", "slice", "ind
         return Anomalies(rows=rows, found=int(result.found), tested=result.tested,
                          kind="poisson" if poisson else "gaussian", fdr=float(fdr), by=by,
                          center=_known(result.center), scale=_known(result.scale),
-                         skipped=skipped, seconds=result.seconds,
+                         skipped=skipped, seconds=result.seconds, device=text(result.device),
                          names=tuple(name or f"mode{n + 1}" for n, name in
                                      enumerate(new.mode_names)))
     finally:

@@ -111,7 +111,7 @@ class Updater:
         -------
         dict
             ``appended``, ``changed`` (slices), ``fit`` (of the new data with the updated model; NaN
-            when slices that were there got more), ``skipped`` (nonzeros), ``kind``, ``seconds``.
+            when slices that were there got more), ``skipped`` (nonzeros), ``kind``, ``device``, ``seconds``.
         """
         tensor = as_tensor(x)
         ctx, outline = self._outline._c()
@@ -134,7 +134,7 @@ class Updater:
             self._grown.extend(labels)
         return {"appended": int(info.appended), "changed": int(info.changed), "fit": info.fit,
                 "kind": text(lib.polyad_model_kind_string(info.kind)), "skipped": skipped,
-                "seconds": info.seconds}
+                "device": text(info.device), "seconds": info.seconds}
 
     def _rows(self, new: SparseTensor) -> tuple[Any, list[str]]:
         """The row that each slice belongs to, and the labels that are appended."""

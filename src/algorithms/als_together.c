@@ -72,14 +72,14 @@ bool pd_als_gains_together(polyad_context *context, const polyad_plan *plan, uin
 
 /* Brings factors into the wide matrices of all modes but n where others are there. */
 static polyad_status pack(struct together *t, int n) {
-  struct pd_columns copy[PD_SHARED_COLUMNS];
+  struct pd_column_copy copy[PD_SHARED_COLUMNS];
   for (int k = 0; k < t->plan->order; ++k) {
     int count = 0;
     for (struct job *job = t->job; job < t->job + t->running && k != n; ++job) {
       const struct pd_matrix *factor = &job->als->factor[k];
       if (job->packed[k] == factor->version) continue;
       job->packed[k] = factor->version;
-      copy[count++] = (struct pd_columns){
+      copy[count++] = (struct pd_column_copy){
           .from = factor, .to = &t->factor[k], .first_to = job->column, .columns = factor->columns};
     }
     if (count == 0) continue;
@@ -90,11 +90,11 @@ static polyad_status pack(struct together *t, int n) {
 }
 
 /* Gives every run its columns of a product. */
-static polyad_status unpack(struct together *t, const struct pd_matrix *product,
-                            struct pd_matrix *const *m) {
-  struct pd_columns copy[PD_SHARED_COLUMNS];
+static polyad_status als_together_unpack(struct together *t, const struct pd_matrix *product,
+                                         struct pd_matrix *const *m) {
+  struct pd_column_copy copy[PD_SHARED_COLUMNS];
   for (int j = 0; j < t->running; ++j)
-    copy[j] = (struct pd_columns){
+    copy[j] = (struct pd_column_copy){
         .from = product, .to = m[j], .first_from = t->job[j].column, .columns = m[j]->columns};
   return t->plan->device->linalg->copy_columns(t->context, t->plan->device, t->running, copy);
 }
@@ -229,7 +229,7 @@ static polyad_status make_products(void *user, int n, struct pd_matrix *const *m
   product.rows = t->plan->dims[n];
   PD_TRY(pack(t, n));
   PD_TRY(als_together_multiply(t, n, &product));
-  return unpack(t, &product, m);
+  return als_together_unpack(t, &product, m);
 }
 
 /* Every run has its columns' share of the products' time. The device has passed its marks. */

@@ -1,9 +1,11 @@
 /* Anomalies: cells against the model, and the control of false discoveries. Slices and indices are
  * in anomaly_indices.c. */
 #include "algorithms/anomalies.h"
+#include "algorithms/model_values.h"
 #include "algorithms/poisson_tail.h"
 #include "core/threads.h"
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +26,7 @@ void polyad_anomaly_result_clear(polyad_anomaly_result *result) {
 double pd_anomaly_expected(const struct pd_anomalies *a, uint64_t k) {
   const struct pd_double_model *model = &a->model;
   double sum = 0;
+  if (a->expected != NULL) return a->expected[k];
   for (uint64_t r = 0; r < model->rank; ++r) {
     double product = model->weight[r];
     for (int n = 0; n < model->order; ++n)
@@ -229,6 +232,16 @@ static polyad_status choose_kind(struct pd_anomalies *a) {
                  (unsigned long long)pd_shown(a->context, bad), pd_tensor_value(a->tensor, bad));
 }
 
+static polyad_status find_expected(struct pd_anomalies *a) {
+  const struct pd_device *device;
+  snprintf(a->result->device, sizeof a->result->device, "cpu");
+  if (a->options->unit == POLYAD_ANOMALY_SLICE) return POLYAD_OK; /* sums alone */
+  PD_TRY(pd_values_device(a->context, a->tensor, &device, a->result->device));
+  if (device == NULL) return POLYAD_OK;
+  PD_TRY(PD_NEW(a->context, a->tensor->nnz, &a->expected));
+  return pd_values_on_device(a->context, device, &a->model, a->tensor, a->expected);
+}
+
 static polyad_status anomalies_find(struct pd_anomalies *a, const polyad_ktensor *model) {
   uint64_t rank = model->rank;
   a->result->center = a->result->scale = NAN;
@@ -236,6 +249,7 @@ static polyad_status anomalies_find(struct pd_anomalies *a, const polyad_ktensor
   PD_TRY(pd_model_check_shape(a->context, model->order, model->dims, a->tensor, 0, "the same"));
   PD_TRY(pd_double_model_create(a->context, model, NULL, &a->model));
   PD_TRY(choose_kind(a));
+  PD_TRY(find_expected(a));
   if (a->options->unit == POLYAD_ANOMALY_CELL) return find_cells(a);
   PD_TRY(PD_NEW(a->context, pd_mul_saturated((uint64_t)model->order, rank), &a->sum));
   pd_double_column_sums(&a->model, a->sum);
@@ -262,7 +276,7 @@ polyad_status polyad_anomalies(polyad_context *context, const polyad_ktensor *mo
   pd_double_model_clear(context, &a.model);
   for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
     pd_free(context, a.gram[n]);
-  pd_free(context, a.sum);
+  PD_FREE(context, a.sum, a.expected);
   result->seconds = pd_seconds() - a.stage.started;
   if (status != POLYAD_OK) polyad_anomaly_result_clear(result);
   return status;

@@ -17,6 +17,7 @@ struct pd_anomalies {
   struct pd_double_model model;
   double *gram[POLYAD_MAX_ORDER]; /* R x R */
   double *sum;                    /* order x R: column sums */
+  double *expected;               /* of each nonzero, where a device has computed it; else NULL */
   polyad_anomaly_result *result;
 };
 

@@ -20,6 +20,7 @@
 #include "algorithms/poisson_row.h"
 #include "core/numbers.h"
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -383,6 +384,8 @@ polyad_status polyad_updater_add(polyad_context *context, polyad_updater *update
                           .rank = updater->model.rank};
   polyad_update_info found;
   polyad_status status = updater_add_run(&a, &found);
+  snprintf(found.device, sizeof found.device, "%s",
+           a.plan != NULL ? polyad_plan_device(a.plan) : "cpu");
   updater_add_clear(&a);
   if (status != POLYAD_OK) return status;
   found.seconds = pd_seconds() - a.stage.started;

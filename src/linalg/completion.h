@@ -132,6 +132,11 @@ struct pd_completion {
   polyad_status (*compare)(polyad_context *context, struct pd_completion_work *work,
                            const struct pd_completed *model, const struct pd_observations *o,
                            double shift, double sums[2]);
+  /** host[q] = value less the model at observation q. Waits. NULL: the host computes that itself.
+   */
+  polyad_status (*residuals)(polyad_context *context, struct pd_completion_work *work,
+                             const struct pd_completed *model, const struct pd_observations *o,
+                             double *host);
 };
 
 extern const struct pd_completion pd_cpu_completion;

@@ -147,10 +147,10 @@ static polyad_status cpu_linalg_prepare(polyad_context *context, int runs,
 
 static polyad_status cpu_linalg_copy_columns(polyad_context *context,
                                              const struct pd_device *device, int count,
-                                             const struct pd_columns *copies) {
+                                             const struct pd_column_copy *copies) {
   (void)context;
   (void)device;
-  for (const struct pd_columns *copy = copies; copy < copies + count; ++copy) {
+  for (const struct pd_column_copy *copy = copies; copy < copies + count; ++copy) {
     size_t bytes = pd_type_bytes(copy->to->type);
     for (uint64_t i = 0; i < copy->to->rows; ++i)
       memcpy(pd_cpu_row(copy->to, i) + copy->first_to * bytes,

@@ -82,7 +82,7 @@ struct pd_norm {
 };
 
 /** Columns of a matrix that become columns of another of as many rows and the same type. */
-struct pd_columns {
+struct pd_column_copy {
   const struct pd_matrix *from;
   struct pd_matrix *to;
   uint64_t first_from, first_to, columns;
@@ -139,7 +139,7 @@ struct pd_linalg {
                             struct pd_matrix *v);
   /** Copies columns from matrix to matrix. NULL: the device cannot. */
   polyad_status (*copy_columns)(polyad_context *context, const struct pd_device *device, int count,
-                                const struct pd_columns *copies);
+                                const struct pd_column_copy *copies);
   /** v as hadamard() makes it, for an update_rows() that follows: a device that can work on it
    *  beside what is enqueued in between begins to. */
   polyad_status (*prepare)(polyad_context *context, int runs, const struct pd_update *updates);

@@ -206,13 +206,20 @@ def rides(polyad):
 
 def test_what_is_computed_on_the_cpu_refuses_other_devices(polyad):
     planted(polyad)
-    for command, *words in (("update", "model.ptm", "new.csv", "--mode", "day", "-o", "x.ptm"),
-                            ("anomalies", "model.ptm", "new.csv"),
-                            ("predict", "model.ptm", "new.csv"),
-                            ("core-consistency", "model.ptm", "new.csv"),
+    for command, *words in (("core-consistency", "model.ptm", "new.csv"),
                             ("split", "new.csv", "-o", "parts")):
         polyad.fails(2, command, *words, *FEW, "--device", "cuda",
-                     says="--device 'cuda' found; this is computed on the CPU")
+                     says="--device 'cuda' found; this is computed on the CPU: expected cpu or auto")
+
+
+def test_what_one_gpu_computes_refuses_several_devices(polyad):
+    planted(polyad)
+    for device in ("cuda:all", "cuda:0-1", "cuda,cpu", "opencl", "cuda:"):
+        for command, *words in (("update", "model.ptm", "new.csv", "--mode", "day", "-o", "x.ptm"),
+                                ("anomalies", "model.ptm", "new.csv"),
+                                ("predict", "model.ptm", "new.csv")):
+            polyad.fails(2, command, *words, *FEW, "--device", device,
+                         says=f"--device '{device}' found; this is computed on the CPU or on one GPU")
 
 
 def test_anomalies(polyad):

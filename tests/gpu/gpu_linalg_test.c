@@ -487,14 +487,14 @@ static void test_copied_columns(void **state) {
     make_side(&cpu, "cpu", type, 1001, 17, 0);
     make_side(&gpu, "cuda", type, 1001, 17, 0);
     for (int s = 0; s < 2; ++s) {
-      struct pd_columns copies[TOGETHER];
+      struct pd_column_copy copies[TOGETHER];
       for (int k = 0; k < 17; ++k) /* every column, in another order; some to both matrices */
-        copies[k] = (struct pd_columns){.from = &both[s]->x,
-                                        .to = k % 2 == 0 ? &both[s]->m : &both[s]->other,
-                                        .first_from = (uint64_t)(k * 5 % 17),
-                                        .first_to = (uint64_t)k,
-                                        .columns = 1};
-      copies[17] = (struct pd_columns){&both[s]->x, &both[s]->m, 3, 1, 6};
+        copies[k] = (struct pd_column_copy){.from = &both[s]->x,
+                                            .to = k % 2 == 0 ? &both[s]->m : &both[s]->other,
+                                            .first_from = (uint64_t)(k * 5 % 17),
+                                            .first_to = (uint64_t)k,
+                                            .columns = 1};
+      copies[17] = (struct pd_column_copy){&both[s]->x, &both[s]->m, 3, 1, 6};
       assert_int_equal(
           both[s]->device->linalg->copy_columns(both[s]->context, both[s]->device, 17, copies),
           POLYAD_OK);

@@ -310,6 +310,21 @@ static polyad_status cuda_completion_compare(polyad_context *context,
   return POLYAD_OK;
 }
 
+static polyad_status cuda_completion_residuals(polyad_context *context,
+                                               struct pd_completion_work *work,
+                                               const struct pd_completed *model,
+                                               const struct pd_observations *o, double *host) {
+  const struct pd_device *device = work->job.device;
+  double *residual = NULL;
+  PD_TRY(allocate_doubles(context, work, o->count, &residual));
+  polyad_status status = enqueue_compare(context, work, model, o, 0, residual, 0);
+  if (status == POLYAD_OK)
+    status =
+        device->functions->copy_out(context, device, host, residual, o->count * sizeof *residual);
+  pd_cuda_release(context, device, residual);
+  return status;
+}
+
 static void cuda_completion_forget(struct pd_completion_work *work) { work->stands = false; }
 
 const struct pd_completion pd_cuda_completion = {.piece_least = PIECE_LEAST,
@@ -322,4 +337,5 @@ const struct pd_completion pd_cuda_completion = {.piece_least = PIECE_LEAST,
                                                  .solve_component = cuda_completion_component,
                                                  .forget = cuda_completion_forget,
                                                  .measure = cuda_completion_measure,
-                                                 .compare = cuda_completion_compare};
+                                                 .compare = cuda_completion_compare,
+                                                 .residuals = cuda_completion_residuals};

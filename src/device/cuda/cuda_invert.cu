@@ -312,7 +312,7 @@ static void invert_large(const pd_gpu_inversion &job, cudaStream_t stream) {
 }
 
 /* Tiles of 32 columns of the normal equations that one block inverts; 5: more than that. */
-static int kind_of(const pd_gpu_inversion &job) {
+static int inversion_kind(const pd_gpu_inversion &job) {
   return job.rank > PD_GPU_RANK_SMALL ? 5 : (job.rank + 31) / 32;
 }
 
@@ -336,7 +336,7 @@ static void invert_batch(const Batch<pd_gpu_inversion> &batch, int count, int ki
 
 extern "C" cudaError_t pd_gpu_invert(const struct pd_gpu_inversion *jobs, int count,
                                      cudaStream_t stream) {
-  return launch_in_batches(jobs, count, kind_of,
+  return launch_in_batches(jobs, count, inversion_kind,
                            [&](const Batch<pd_gpu_inversion> &batch, int together, int kind) {
                              invert_batch(batch, together, kind, stream);
                            });

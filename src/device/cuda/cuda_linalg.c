@@ -1,91 +1,8 @@
-/* Dense algebra on a GPU: scratch memory and the order of the kernels. */
+/* Dense algebra on a GPU: the order of the kernels. */
 #include "device/cuda/cuda_linalg_work.h"
 #include "device/cuda/cuda_team.h"
 #include "linalg/linalg.h"
 #include <string.h>
-
-/* Numbers that one rank needs, by purpose. */
-struct sizes {
-  uint64_t square, invert, sums, partial, total;
-};
-
-static struct sizes sizes_of(uint64_t rank) {
-  struct sizes size;
-  int parts = pd_gpu_gram_parts(UINT64_MAX / 2, (int)rank);
-  int blocks = pd_gpu_row_blocks(UINT64_MAX / 2, (int)rank);
-  if (rank <= PD_GPU_RANK_PASS && parts < PD_GPU_PASS_BLOCKS) parts = PD_GPU_PASS_BLOCKS;
-  if (rank <= PD_GPU_RANK_PASS && blocks < PD_GPU_PASS_BLOCKS) blocks = PD_GPU_PASS_BLOCKS;
-  size.square = rank * rank;
-  size.invert = 2 * size.square + 2 * rank + 2;
-  size.sums = (uint64_t)blocks * PD_GPU_COLUMN_SUMS * rank;
-  size.partial = (uint64_t)parts * size.square;
-  size.total = PD_GPU_SCALARS + 2 * rank + size.square + size.invert + size.sums + size.partial +
-               2 * PD_GPU_RESIDUAL_BLOCKS;
-  return size;
-}
-
-static uint64_t cuda_linalg_work_bytes(uint64_t rank, int threads) {
-  (void)threads;
-  if (rank > PD_GPU_RANK_MAX) return UINT64_MAX;
-  return sizes_of(rank).total * sizeof(double);
-}
-
-static void cuda_linalg_work_destroy(polyad_context *context, struct pd_linalg_work *work) {
-  if (work == NULL) return;
-  pd_cuda_release(context, work->device, work->memory);
-  pd_cuda_release(context, work->device, work->mine);
-  pd_cuda_release(context, work->device, work->gathered);
-  if (work->host != NULL && cudaFreeHost(work->host) != cudaSuccess) (void)cudaGetLastError();
-  if (work->side != NULL && cudaStreamDestroy(work->side) != cudaSuccess) (void)cudaGetLastError();
-  if (work->fork != NULL && cudaEventDestroy(work->fork) != cudaSuccess) (void)cudaGetLastError();
-  if (work->joined != NULL && cudaEventDestroy(work->joined) != cudaSuccess)
-    (void)cudaGetLastError();
-  pd_cuda_services->free(context, work);
-}
-
-static polyad_status create_side(polyad_context *context, struct pd_linalg_work *work) {
-  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
-  PD_TRY(PD_CUDA(context, state, cudaStreamCreateWithFlags(&work->side, cudaStreamNonBlocking)));
-  PD_TRY(PD_CUDA(context, state, cudaEventCreateWithFlags(&work->fork, cudaEventDisableTiming)));
-  return PD_CUDA(context, state, cudaEventCreateWithFlags(&work->joined, cudaEventDisableTiming));
-}
-
-static polyad_status cuda_linalg_work_create(polyad_context *context,
-                                             const struct pd_device *device, uint64_t rank,
-                                             struct pd_linalg_work **out) {
-  struct pd_linalg_work *work = NULL;
-  *out = NULL;
-  if (rank > PD_GPU_RANK_MAX)
-    return pd_cuda_services->fail(context, POLYAD_UNSUPPORTED,
-                                  "rank %llu found; dense algebra on a GPU takes at most %d",
-                                  (unsigned long long)rank, PD_GPU_RANK_MAX);
-  PD_CUDA_ENTER(context, device);
-  PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *work, (void **)&work));
-  *work =
-      (struct pd_linalg_work){.device = device, .rank = (int)rank, .processors = state->processors};
-  struct sizes size = sizes_of(rank);
-  polyad_status status =
-      pd_cuda_allocate(context, device, size.total, sizeof(double), (void **)&work->memory);
-  if (status == POLYAD_OK) status = create_side(context, work);
-  if (status == POLYAD_OK)
-    status = PD_CUDA(context, state,
-                     cudaMemsetAsync(work->memory, 0, size.total * sizeof(double), stream));
-  if (status != POLYAD_OK) {
-    cuda_linalg_work_destroy(context, work);
-    return status;
-  }
-  double *next = work->memory;
-  work->scalars = next;
-  work->factor = (next += PD_GPU_SCALARS);
-  work->squares = (next += rank);
-  work->inverse = (next += rank);
-  work->invert = (next += size.square);
-  work->sums = (next += size.invert);
-  work->partial = (next += size.sums);
-  work->residual = next + size.partial;
-  *out = work;
-  return POLYAD_OK;
-}
 
 /* Makes the device current, and lets what comes next in the stream wait for the side's work. */
 static polyad_status linalg_enter(polyad_context *context, struct pd_linalg_work *work) {
@@ -388,11 +305,11 @@ static polyad_status cuda_linalg_update_finish(polyad_context *context, int runs
 
 static polyad_status cuda_linalg_copy_columns(polyad_context *context,
                                               const struct pd_device *device, int count,
-                                              const struct pd_columns *copies) {
+                                              const struct pd_column_copy *copies) {
   struct pd_gpu_columns jobs[PD_RUNS_AT_ONCE];
   PD_CUDA_ENTER(context, device);
   for (int k = 0; k < count; ++k) {
-    const struct pd_columns *copy = &copies[k];
+    const struct pd_column_copy *copy = &copies[k];
     size_t bytes = copy->to->type == POLYAD_F64 ? sizeof(double) : sizeof(float);
     jobs[k] = (struct pd_gpu_columns){gpu_matrix(copy->from), gpu_matrix(copy->to)};
     jobs[k].from.data = (char *)jobs[k].from.data + copy->first_from * bytes;
@@ -520,23 +437,6 @@ static polyad_status cuda_linalg_normalize(polyad_context *context, struct pd_li
 static const int counters[] = {PD_SCALAR_FALLBACKS, PD_SCALAR_DAMPED, PD_SCALAR_UPDATES,
                                PD_SCALAR_SHIFTED};
 
-static polyad_status cuda_linalg_make_host(polyad_context *context, int runs,
-                                           struct pd_linalg_work *work) {
-  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
-  if (runs <= work->host_runs) return POLYAD_OK;
-  uint64_t room = runs > 1 ? PD_RUNS_AT_ONCE : 1;
-  if (work->host != NULL && cudaFreeHost(work->host) != cudaSuccess) (void)cudaGetLastError();
-  work->host = NULL;
-  work->host_runs = 0;
-  PD_TRY(PD_CUDA(context, state,
-                 cudaMallocHost((void **)&work->host, room * PD_GPU_SCALARS * sizeof(double))));
-  if (runs > 1)
-    PD_TRY(pd_cuda_allocate(context, work->device, room * PD_GPU_SCALARS, sizeof(double),
-                            (void **)&work->gathered));
-  work->host_runs = (int)room;
-  return POLYAD_OK;
-}
-
 /* Scalars of one run, which have come to the host, as fetch() tells them. */
 static polyad_status take_scalars(polyad_context *context, const double *host,
                                   struct pd_linalg_work *work, double scalars[PD_SCALARS]) {
@@ -557,7 +457,7 @@ static polyad_status cuda_linalg_fetch(polyad_context *context, int runs,
   struct pd_linalg_work *first = works[0];
   const double *from[PD_RUNS_AT_ONCE];
   LINALG_ENTER(context, first);
-  PD_TRY(cuda_linalg_make_host(context, runs, first));
+  PD_TRY(pd_cuda_work_host(context, runs, first));
   for (int k = 0; k < runs; ++k) {
     if (works[k]->apart) PD_TRY(linalg_enter(context, works[k]));
     from[k] = works[k]->scalars;
@@ -577,9 +477,9 @@ static polyad_status cuda_linalg_fetch(polyad_context *context, int runs,
 const struct pd_linalg pd_cuda_linalg = {
     .svd = &pd_cuda_svd,
     .completion = &pd_cuda_completion,
-    .work_create = cuda_linalg_work_create,
-    .work_destroy = cuda_linalg_work_destroy,
-    .work_bytes = cuda_linalg_work_bytes,
+    .work_create = pd_cuda_work_create,
+    .work_destroy = pd_cuda_work_destroy,
+    .work_bytes = pd_cuda_work_bytes,
     .join = pd_cuda_join,
     .take_rows = pd_cuda_take_rows,
     .add_rows = pd_cuda_add_rows,

@@ -29,6 +29,14 @@ struct pd_linalg_work {
   double *mine, *all; /* a list, and one of each member: rank^2 + 4 rank numbers */
 };
 
+/** The slots of these names. */
+uint64_t pd_cuda_work_bytes(uint64_t rank, int threads);
+polyad_status pd_cuda_work_create(polyad_context *context, const struct pd_device *device,
+                                  uint64_t rank, struct pd_linalg_work **work);
+void pd_cuda_work_destroy(polyad_context *context, struct pd_linalg_work *work);
+/** Makes `host`, and for several runs `gathered`, where they are not large enough yet. */
+polyad_status pd_cuda_work_host(polyad_context *context, int runs, struct pd_linalg_work *work);
+
 /** The slot join. */
 polyad_status pd_cuda_join(polyad_context *context, struct pd_linalg_work *work, polyad_team *team);
 

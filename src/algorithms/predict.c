@@ -1,8 +1,8 @@
 /* How well a model predicts the entries of a tensor: errors, and how it ranks entries above 0 among
  * entries that are 0. Groups of entries that differ in one mode alone (say, the items of one user
  * and context) are ranked each by itself. */
+#include "algorithms/model_values.h"
 #include "tensor/ktensor_scale.h"
-#include "tensor/tensor.h"
 #include <math.h>
 #include <polyad/completion.h>
 #include <stdlib.h>
@@ -38,20 +38,54 @@ static polyad_status ktensor_predict_check(polyad_context *context, const polyad
   return POLYAD_OK;
 }
 
-static polyad_status find_values(polyad_context *context, const polyad_ktensor *model,
-                                 const polyad_tensor *tensor, double *values) {
-  struct pd_scaled_model scaled;
-  PD_TRY(pd_scale_model(context, model, &scaled));
+static void find_values_here(polyad_context *context, const struct pd_scaled_model *model,
+                             const polyad_tensor *tensor, double *values) {
   int threads = pd_threads_for(context, tensor->nnz, GRAIN);
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (uint64_t q = 0; q < tensor->nnz; ++q) {
     uint64_t cell[POLYAD_MAX_ORDER];
     for (int n = 0; n < tensor->order; ++n)
       cell[n] = pd_tensor_index(tensor, n, q);
-    values[q] = ldexp(pd_model_value(&scaled, cell), scaled.exponent);
+    values[q] = pd_model_value(model, cell);
   }
+}
+
+static polyad_status find_values_there(polyad_context *context, const struct pd_device *device,
+                                       const struct pd_scaled_model *model,
+                                       const polyad_tensor *tensor, double *values) {
+  struct pd_double_model wide = {.order = model->order, .rank = model->rank};
+  polyad_status status = POLYAD_OK;
+  wide.weight = model->coefficient;
+  for (int n = 0; n < model->order; ++n) {
+    uint64_t count = pd_mul_saturated(model->dims[n], model->rank);
+    wide.rows[n] = model->dims[n];
+    PD_TRY_CLEANUP(PD_NEW(context, count, &wide.factor[n]));
+    for (uint64_t k = 0; k < count; ++k)
+      wide.factor[n][k] = pd_load(model->type, model->factor[n], k);
+  }
+  status = pd_values_on_device(context, device, &wide, tensor, values);
+cleanup:
+  for (int n = 0; n < model->order; ++n)
+    pd_free(context, wide.factor[n]);
+  return status;
+}
+
+static polyad_status find_values(polyad_context *context, const polyad_ktensor *model,
+                                 const polyad_tensor *tensor, double *values,
+                                 char name[PD_DEVICE_NAME]) {
+  const struct pd_device *device;
+  struct pd_scaled_model scaled;
+  polyad_status status = POLYAD_OK;
+  PD_TRY(pd_values_device(context, tensor, &device, name));
+  PD_TRY(pd_scale_model(context, model, &scaled));
+  if (device == NULL)
+    find_values_here(context, &scaled, tensor, values);
+  else
+    status = find_values_there(context, device, &scaled, tensor, values);
+  for (uint64_t q = 0; q < tensor->nnz && scaled.exponent != 0 && status == POLYAD_OK; ++q)
+    values[q] = ldexp(values[q], scaled.exponent);
   pd_unscale_model(context, &scaled);
-  return POLYAD_OK;
+  return status;
 }
 
 /* ---- errors --------------------------------------------------------------------------------- */
@@ -193,6 +227,7 @@ polyad_status polyad_ktensor_predict(polyad_context *context, const polyad_ktens
                                      const polyad_tensor *tensor, double *values, int mode, int k,
                                      polyad_prediction_score *score) {
   double *mine = NULL;
+  char name[PD_DEVICE_NAME];
   polyad_status status = POLYAD_OK;
   PD_ENTER(context);
   if (model == NULL || tensor == NULL)
@@ -202,7 +237,7 @@ polyad_status polyad_ktensor_predict(polyad_context *context, const polyad_ktens
     PD_TRY(PD_NEW(context, tensor->nnz, &mine));
     values = mine;
   }
-  PD_TRY_CLEANUP(find_values(context, model, tensor, values));
+  PD_TRY_CLEANUP(find_values(context, model, tensor, values, name));
   if (score == NULL) goto cleanup;
   polyad_prediction_score found = {.count = tensor->nnz,
                                    .rmse = NAN,
@@ -211,6 +246,7 @@ polyad_status polyad_ktensor_predict(polyad_context *context, const polyad_ktens
                                    .hit_rate = NAN,
                                    .ndcg = NAN,
                                    .auc = NAN};
+  memcpy(found.device, name, sizeof found.device);
   if (tensor->nnz > 0) find_errors(tensor, values, &found);
   if (found.positives > 0 && found.negatives > 0)
     PD_TRY_CLEANUP(rank(context, tensor, values, mode, &found));
