@@ -20,6 +20,20 @@ def test_array_with_nan(algorithm):
     assert model.info["fit_from"] == "observed" and model.info["validation_rmse"] is None
 
 
+def test_degenerate_models_are_told():
+    """From a tenth of the cells of a small tensor some runs end in values without bound."""
+    told = []
+    for seed in range(5):
+        whole, known = problem(rank=5, share=0.1, shape=(30, 25, 20), seed=seed)
+        model = polyad.cp_complete(known, 5, ridge=1e-9, tol=0, max_iters=200, seed=seed, device="cpu")
+        growth = np.linalg.norm(model.reconstruct()) * np.sqrt(np.mean(~np.isnan(known))) \
+            / np.linalg.norm(known[~np.isnan(known)])
+        words = model.info["diagnosis"] or ""
+        assert ("degenerate: its values over all cells" in words) == (growth > 10)
+        told.append(growth > 10)
+    assert any(told) and not all(told)
+
+
 def test_sgd_lowers_the_error():
     _, known = problem()
     model = polyad.cp_complete(known, 2, algorithm="sgd", max_iters=50)

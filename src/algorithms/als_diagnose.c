@@ -105,49 +105,13 @@ polyad_status pd_als_find_cosines(const struct pd_als *als, double *cosine) {
   return POLYAD_OK;
 }
 
-/* Pairs of components that nearly cancel are the sign of a model whose best fit does not exist
- * (Kolda and Bader 2009, section 3.3); pairs that are nearly the same, of a rank that is too large
- * or of slow convergence. */
-static void report_pairs(const struct pd_als *als, const struct pd_component *order,
-                         const double *cosine, polyad_run_info *info) {
-  uint64_t rank = als->model->rank, least[2] = {0, 0}, most[2] = {0, 0};
-  double smallest = 0, largest = 0;
-  for (uint64_t r = 0; r < rank; ++r)
-    for (uint64_t s = r + 1; s < rank; ++s) {
-      double value = cosine[order[r].place * rank + order[s].place];
-      if (value < smallest) {
-        smallest = value;
-        least[0] = r;
-        least[1] = s;
-      }
-      if (value > largest) {
-        largest = value;
-        most[0] = r;
-        most[1] = s;
-      }
-    }
-  if (smallest < -0.95)
-    pd_run_say(
-        info,
-        "Components %" PRIu64 " and %" PRIu64
-        " nearly cancel (cosine %.4f): the model is degenerate "
-        "and its weights may grow without bound; try a lower rank, nonnegative factors or a ridge.",
-        pd_shown(als->context, least[0]), pd_shown(als->context, least[1]), smallest);
-  if (largest > 0.99)
-    pd_run_say(info,
-               "Components %" PRIu64 " and %" PRIu64
-               " are nearly the same (cosine %.4f): the rank may be "
-               "too large, or convergence slow.",
-               pd_shown(als->context, most[0]), pd_shown(als->context, most[1]), largest);
-}
-
 polyad_status pd_als_diagnose(const struct pd_als *als, const struct pd_component *order,
                               const double *cosine, polyad_run_info *info) {
   report_zero_components(als->model, info);
   report_rank(als, info);
   report_breakdown(als, info);
   report_fallbacks(als, info);
-  report_pairs(als, order, cosine, info);
+  pd_run_say_pairs(als->context, als->model->rank, order, cosine, info);
   if (als->options->nonnegative || als->options->ridge != 0) return POLYAD_OK;
   return report_empty_slices(als, info);
 }

@@ -169,11 +169,73 @@ static void diagnose(const struct pd_complete *c, polyad_run_info *info) {
                numbers, c->seen->count);
 }
 
+/* cosine *= the inner products of the columns of a factor, which have norm one or zero. `row` has R
+ * numbers, `sum` R x R. */
+static void multiply_cosines(const polyad_ktensor *model, int mode, double *cosine, double *row,
+                             double *sum) {
+  uint64_t rank = model->rank;
+  memset(sum, 0, rank * rank * sizeof *sum);
+  for (uint64_t i = 0; i < model->dims[mode]; ++i) {
+    for (uint64_t r = 0; r < rank; ++r)
+      row[r] = pd_model_number(model, model->factor[mode], i * rank + r);
+    for (uint64_t r = 0; r < rank; ++r)
+      for (uint64_t s = r; s < rank; ++s)
+        sum[r * rank + s] += row[r] * row[s];
+  }
+  for (uint64_t r = 0; r < rank; ++r)
+    for (uint64_t s = r; s < rank; ++s)
+      cosine[r * rank + s] *= sum[r * rank + s];
+}
+
+/* Times that the root of the mean square of all cells may be that of the known ones. */
+static const double most_growth = 10;
+
+/* Where there are too few observations a model may fit them by values that grow without bound
+ * elsewhere. */
+static void say_growth(const struct pd_complete *c, const double *cosine, polyad_run_info *info) {
+  const polyad_ktensor *model = c->model;
+  double square = 0, cells = 1, known = c->norm_squared / c->seen->weights;
+  for (int n = 0; n < c->order; ++n)
+    cells *= (double)model->dims[n];
+  for (uint64_t r = 0; r < model->rank; ++r)
+    for (uint64_t s = r; s < model->rank; ++s)
+      square += (r == s ? 1 : 2) * pd_model_number(model, model->weights, r) *
+                pd_model_number(model, model->weights, s) * cosine[r * model->rank + s];
+  double growth = sqrt(square / cells / known);
+  if (growth > most_growth)
+    pd_run_say(info,
+               "The model is degenerate: its values over all cells are %.3g times as large as the "
+               "known ones (root mean squares), so that it predicts nothing; try a larger ridge, "
+               "more starts or a lower rank.",
+               growth);
+}
+
+static polyad_status diagnose_model(const struct pd_complete *c, polyad_run_info *info) {
+  uint64_t all = c->model->rank, rank = c->fitted.rank, square = pd_mul_saturated(all, all);
+  double *cosine = NULL, *row = NULL, *sum = NULL;
+  polyad_status status = POLYAD_OK;
+  PD_TRY_CLEANUP(PD_NEW(c->context, square, &cosine));
+  PD_TRY_CLEANUP(PD_NEW(c->context, square, &sum));
+  PD_TRY_CLEANUP(PD_NEW(c->context, all, &row));
+  for (uint64_t k = 0; k < square; ++k)
+    cosine[k] = 1;
+  for (int n = 0; n < c->order; ++n)
+    multiply_cosines(c->model, n, cosine, row, sum);
+  say_growth(c, cosine, info);
+  for (uint64_t r = 0; r < rank; ++r) /* biases, which come behind the components, may cancel */
+    memmove(cosine + r * rank, cosine + r * all, rank * sizeof *cosine);
+  pd_run_say_pairs(c->context, rank, NULL, cosine, info);
+cleanup:
+  PD_FREE(c->context, cosine, row, sum);
+  return status;
+}
+
 polyad_status pd_complete_finish(void *state, polyad_run_info *info) {
   struct pd_complete *c = state;
   PD_TRY(bring_best_factors(c));
   PD_TRY(make_model(c));
   PD_TRY(complete_model_find_fit(c, info));
   diagnose(c, info);
+  PD_TRY(diagnose_model(c, info));
   return pd_model_scale_weights(c->context, c->exponent + c->plan->value_exponent, c->model);
 }

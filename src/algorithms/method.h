@@ -123,5 +123,11 @@ polyad_status pd_run_report(const struct pd_run *run, polyad_reason reason, poly
 
 /** Appends a sentence to info->diagnosis; one that does not fit is left out whole. */
 void pd_run_say(polyad_run_info *info, const char *format, ...) PD_PRINTF(2, 3);
+struct pd_component;
+/** Sentences about pairs of components that nearly cancel or are nearly the same. `cosine` has the
+ *  cosines between the components (R x R); component r of the model is number order[r].place there,
+ *  or where `order` is NULL number r. */
+void pd_run_say_pairs(polyad_context *context, uint64_t rank, const struct pd_component *order,
+                      const double *cosine, polyad_run_info *info);
 
 #endif

@@ -3,6 +3,7 @@
  */
 #include "algorithms/method.h"
 #include "tensor/ktensor.h"
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -129,4 +130,39 @@ polyad_status pd_run_report(const struct pd_run *run, polyad_reason reason, poly
   }
   pd_free(run->context, times);
   return status;
+}
+
+/* A pair of components, and the cosine between them. */
+struct pair {
+  uint64_t first, second;
+  double cosine;
+};
+
+/* Pairs of components that nearly cancel are the sign of a model whose best fit does not exist
+ * (Kolda and Bader 2009, section 3.3); pairs that are nearly the same, of a rank that is too large
+ * or of slow convergence. */
+void pd_run_say_pairs(polyad_context *context, uint64_t rank, const struct pd_component *order,
+                      const double *cosine, polyad_run_info *info) {
+  struct pair least = {0, 0, 0}, most = {0, 0, 0};
+  for (uint64_t r = 0; r < rank; ++r)
+    for (uint64_t s = r + 1; s < rank; ++s) {
+      uint64_t row = order != NULL ? order[r].place : r,
+               column = order != NULL ? order[s].place : s;
+      double value = cosine[row * rank + column];
+      if (value < least.cosine) least = (struct pair){r, s, value};
+      if (value > most.cosine) most = (struct pair){r, s, value};
+    }
+  if (least.cosine < -0.95)
+    pd_run_say(
+        info,
+        "Components %" PRIu64 " and %" PRIu64
+        " nearly cancel (cosine %.4f): the model is degenerate "
+        "and its weights may grow without bound; try a lower rank, nonnegative factors or a ridge.",
+        pd_shown(context, least.first), pd_shown(context, least.second), least.cosine);
+  if (most.cosine > 0.99)
+    pd_run_say(info,
+               "Components %" PRIu64 " and %" PRIu64
+               " are nearly the same (cosine %.4f): the rank may be "
+               "too large, or convergence slow.",
+               pd_shown(context, most.first), pd_shown(context, most.second), most.cosine);
 }
