@@ -5,6 +5,7 @@
 #include "progress.h"
 #include "report.h"
 #include "run_report.h"
+#include "table.h"
 #include "text.h"
 #include "tucker_options.h"
 #include <math.h>
@@ -45,7 +46,7 @@ static int parse(struct tucker *tucker, int argc, char **argv) {
   if (status == 0) status = cli_output_is_page(&tucker->output, &tucker->report);
   if (status != 0) return status;
   tucker->file = argv[first];
-  status = cli_check_model_name("--output", tucker->output, POLYAD_CONTENTS_TTENSOR);
+  status = cli_check_result_name(tucker->output, POLYAD_CONTENTS_TTENSOR);
   if (status == 0) status = cli_check_report_name("--report", tucker->report);
   if (status == 0) status = parse_ranks(tucker);
   if (status == 0 && tucker->energy > 0 &&
@@ -145,12 +146,14 @@ static int write_model(struct tucker *tucker) {
   if (tucker->output == NULL) return 0;
   polyad_context *context = tucker->session.context;
   int top = (int)(tucker->top > 0 ? tucker->top : 10);
+  char *path = cli_table_begin(tucker->output);
+  if (path == NULL) return 1;
   polyad_status status =
-      cli_is_directory_name(tucker->output)
-          ? polyad_ttensor_write_directory(context, tucker->model, tucker->outline, top,
-                                           tucker->output)
-          : polyad_ttensor_write_labelled(context, tucker->model, tucker->outline, tucker->output);
-  return status == POLYAD_OK ? 0 : cli_library_failure(context);
+      cli_is_directory_name(path)
+          ? polyad_ttensor_write_directory(context, tucker->model, tucker->outline, top, path)
+          : polyad_ttensor_write_labelled(context, tucker->model, tucker->outline, path);
+  return cli_table_end(tucker->output, path,
+                       status == POLYAD_OK ? 0 : cli_library_failure(context));
 }
 
 static cJSON *make_json(const struct tucker *tucker) {

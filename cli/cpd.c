@@ -8,6 +8,7 @@
 #include "progress.h"
 #include "report.h"
 #include "run_report.h"
+#include "table.h"
 #include "text.h"
 #include <math.h>
 #include <stdio.h>
@@ -105,7 +106,7 @@ static int parse(struct cpd *cpd, int argc, char **argv) {
   if (status != 0) return status;
   if (cpd->session.zeros == NULL)
     cpd->session.zeros = cli_completes(&cpd->complete) ? "keep" : "drop";
-  status = cli_check_model_name("--output", cpd->output, POLYAD_CONTENTS_KTENSOR);
+  status = cli_check_result_name(cpd->output, POLYAD_CONTENTS_KTENSOR);
   return status != 0 ? status : cli_check_report_name("--report", cpd->report);
 }
 
@@ -298,10 +299,12 @@ static int decompose(struct cpd *cpd) {
 }
 
 static int write_model(struct cpd *cpd) {
+  if (cpd->output == NULL) return 0;
   polyad_context *context = cpd->session.context;
-  polyad_status status =
-      cli_write_ktensor(context, cpd->model, cpd->outline, cpd->top, cpd->output);
-  return status == POLYAD_OK ? 0 : cli_library_failure(context);
+  char *path = cli_table_begin(cpd->output);
+  if (path == NULL) return 1;
+  polyad_status status = cli_write_ktensor(context, cpd->model, cpd->outline, cpd->top, path);
+  return cli_table_end(cpd->output, path, status == POLYAD_OK ? 0 : cli_library_failure(context));
 }
 
 static cJSON *make_json(const struct cpd *cpd) {

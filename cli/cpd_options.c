@@ -40,8 +40,8 @@ static const struct cli_option option_table[] = {
     CLI_HEADING("output"),
     CLI_OPTION(
         struct cpd, OUTPUT, output, "output", "PATH",
-        "write the model, by its extension: .ktensor (text), .ptm,\n.npz, .csv, .json, .html "
-        "(a page), DIR/ for one file per\nfactor (see polyad help files)",
+        "write the model, by its extension: .ktensor (text), .ptm,\n.npz, .csv, .json, .parquet "
+        "(by polyad-table), .html\n(a page), DIR/ for one file per factor (see polyad help\nfiles)",
         .letter = 'o'),
     CLI_OPTION(
         struct cpd, OUTPUT, report, "report", "FILE.html",

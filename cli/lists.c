@@ -143,5 +143,12 @@ int cli_help_files(void) {
       show_contents(&about, c);
     if (about.compressed) printf("%10s also with .gz or .zst behind the extension\n", "");
   }
+  fputs("parquet    Parquet, and Arrow (.arrow .feather .ipc), by polyad-table of the Python "
+        "package\n"
+        "           tensor          .parquet           read\n"
+        "           model           .parquet           written (cpd, tucker)\n"
+        "html       a page about a model\n"
+        "           model           .html              written (cpd, tucker, report)\n",
+        stdout);
   return cli_finish_output();
 }

@@ -1,5 +1,6 @@
 #include "names.h"
 #include "options.h"
+#include "table.h"
 #include "text.h"
 #include <stdio.h>
 #include <string.h>
@@ -29,12 +30,12 @@ polyad_structure cli_structure(const char *name) {
   return (polyad_structure)cli_choice(CLI_STRUCTURES, name);
 }
 
-/* Who writes files of this name, where that is not the command's --output. */
+/* Who writes files of this name, where that is not this option. */
 static const char *elsewhere(const char *path) {
   const char *dot = strrchr(path, '.');
   if (dot != NULL && strcmp(dot, ".html") == 0) return ". polyad report writes pages";
-  bool table = dot != NULL && strcmp(dot, ".parquet") == 0;
-  return table ? ". polyad-table of the Python package makes it of a .ptm or .npz" : "";
+  return cli_is_table_name(path) ? ". polyad-table of the Python package makes it of a .ptm or .npz"
+                                 : "";
 }
 
 int cli_check_model_name(const char *option, const char *path, polyad_file_contents contents) {
@@ -43,6 +44,16 @@ int cli_check_model_name(const char *option, const char *path, polyad_file_conte
   (void)polyad_file_extensions(contents, expected, sizeof expected);
   return cli_usage_error("%s %s has an extension that no model has; expected %s%s", option,
                          cli_quote(quoted, path), expected, elsewhere(path));
+}
+
+int cli_check_result_name(const char *path, polyad_file_contents contents) {
+  char quoted[CLI_QUOTE_BYTES], expected[256];
+  if (cli_is_table_name(path)) return cli_table_check(path);
+  if (path == NULL || polyad_file_format_find(path, contents) >= 0) return 0;
+  (void)polyad_file_extensions(contents, expected, sizeof expected);
+  return cli_usage_error("--output %s has an extension that no model has; expected %s; or "
+                         ".parquet or .html",
+                         cli_quote(quoted, path), expected);
 }
 
 int cli_input_format(const char *extension, polyad_read_options *options) {

@@ -18,6 +18,9 @@ polyad_structure cli_structure(const char *name);
  * without an extension, DIR/, or "-". `option` is what asked for it, such as "--output". NULL is
  * fine. */
 int cli_check_model_name(const char *option, const char *path, polyad_file_contents contents);
+/** The same for the --output of a decomposition, which may also be a Parquet file; pages (.html)
+ *  have been taken out by cli_output_is_page(). 1 where a Parquet file cannot be written here. */
+int cli_check_result_name(const char *path, polyad_file_contents contents);
 /** The file format that --input-format names by an extension, for reading; NULL: none. */
 int cli_input_format(const char *extension, polyad_read_options *options);
 /** A tensor file whose extension says its format, or "-". */

@@ -5,6 +5,7 @@
 #include "phases.h"
 #include "progress.h"
 #include "self.h"
+#include "table.h"
 #include "text.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -163,9 +164,13 @@ int cli_try_read_tensor(struct cli_session *session, const char *path, polyad_st
   if (status != 0) return status;
   cli_phase(CLI_READ);
   cli_events_step("read", path);
-  *made = polyad_tensor_read(session->context, path, &options, tensor);
-  if (*made != POLYAD_OK) return 0;
-  status = cli_transform(session->context, &session->transforms, tensor);
+  pid_t child;
+  status = cli_table_open(path, &options, &child);
+  if (status != 0) return status;
+  *made = polyad_tensor_read(session->context, child != 0 ? "-" : path, &options, tensor);
+  status = cli_table_close(path, child);
+  if (status == 0 && *made != POLYAD_OK) return 0;
+  if (status == 0) status = cli_transform(session->context, &session->transforms, tensor);
   if (status == 0) return 0;
   polyad_tensor_destroy(*tensor);
   *tensor = NULL;

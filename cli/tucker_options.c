@@ -23,8 +23,8 @@ static const struct cli_option option_table[] = {
     CLI_HEADING("output"),
     CLI_OPTION(
         struct tucker, OUTPUT, output, "output", "PATH",
-        "write the model, by its extension: .ttensor (text), .ptm,\n.npz, .json, .html (a page), "
-        "DIR/ for one file per part",
+        "write the model, by its extension: .ttensor (text), .ptm,\n.npz, .json, .parquet (by "
+        "polyad-table), .html (a page),\nDIR/ for one file per part",
         .letter = 'o'),
     CLI_OPTION(
         struct tucker, OUTPUT, report, "report", "FILE.html",

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from . import _convert
 from ._context import Context, context, encode, index, mode_number
+from ._files import write_parquet
 from ._keys import infer
 from ._labels import Columns, Names, label_directory, label_files, read_labels, write_labels
 from ._memory import precision_type
@@ -200,7 +201,7 @@ class FactorModel:
         programs; ``polyad help files`` lists those of the command. Names of rows go into the file where the format
         has a place for them, else into the directory PATH.labels beside it."""
         if os.fsdecode(path).endswith(".parquet"):
-            self._long_table().to_parquet(path, index=False)
+            write_parquet(self._long_table(), path)
             return
         name, inside = encode(path, "path"), self._labels_inside(path)
         files = {} if inside else label_files(self.labels, self.mode_names)

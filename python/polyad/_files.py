@@ -67,7 +67,8 @@ def write_delimited(name: str, file: Any, wanted: str | None = None) -> None:
     try:
         arrow = importlib.import_module("pyarrow")
     except ImportError:
-        raise ImportError(f"{name} is read by the package pyarrow, which is not installed") from None
+        raise ImportError(f"{name} is read by the package pyarrow, which is not installed "
+                          "(pip install 'polyad[tables]')") from None
     csv = importlib.import_module("pyarrow.csv")
     with open(name, "rb"):
         pass  # a file that is not there, or must not be read, is reported as such
@@ -81,6 +82,17 @@ def write_delimited(name: str, file: Any, wanted: str | None = None) -> None:
                      for column, field in zip(batch.columns, plain)], schema=plain))
     except arrow.ArrowInvalid as error:
         raise ParseError(f"{name}: {error}", "PARSE", name) from None
+
+
+def write_parquet(frame: Any, path: Any) -> None:
+    """Writes a pandas DataFrame, whole or not at all."""
+    name = pathlib.Path(os.fsdecode(path))
+    part = name.with_name(f".{name.name}.{os.getpid()}.tmp")
+    try:
+        frame.to_parquet(part, index=False)
+        part.replace(name)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _batches(arrow: Any, name: str, wanted: str | None) -> tuple[Any, Iterator[Any]]:

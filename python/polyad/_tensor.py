@@ -386,7 +386,7 @@ class SparseTensor:
         ctx.configure()
         delimited = any(each is not None for each in (columns, value, delimiter, where))
         wanted = None if columns is None else " ".join(
-            filter(None, (column_list(columns), value, where)))
+            filter(None, (column_list(columns), value or "value", where)))
         with readable(path, delimited, wanted) as file:
             ctx.check(lib.polyad_tensor_read(ctx.pointer, encode(file, "path"), options, made))
         return SparseTensor._wrap(ctx, made[0])

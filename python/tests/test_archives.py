@@ -115,6 +115,13 @@ def test_tables_that_are_wrong(tmp_path):
         polyad.read(tmp_path / "n.parquet", columns="city,nothere", value="seats")
 
 
+def test_values_of_a_table_need_not_be_named(tmp_path):
+    pytest.importorskip("pyarrow")
+    pandas.DataFrame({"city": ["a", "b"], "other": [7, 8], "value": [2.0, 3.0]}).to_parquet(
+        tmp_path / "v.parquet")
+    assert list(polyad.read(tmp_path / "v.parquet", columns="city").values) == [2, 3]
+
+
 def test_model_as_a_table(tmp_path):
     pytest.importorskip("pyarrow")
     model = polyad.cp_als(labelled(), 2)
@@ -127,7 +134,12 @@ def test_model_as_a_table(tmp_path):
                                       theirs.sort_values(keys, ignore_index=True))
 
 
-def test_table_command(tmp_path, capsysbinary):
+def write_half(_frame, path, **_options):
+    path.write_text("half")
+    raise OSError("no space")
+
+
+def test_table_command(tmp_path, capsysbinary, monkeypatch):
     pytest.importorskip("pyarrow")
     from polyad._table_command import main
 
@@ -146,6 +158,16 @@ def test_table_command(tmp_path, capsysbinary):
         pandas.testing.assert_frame_equal(pandas.read_parquet(tmp_path / "m.parquet"),
                                           pandas.read_parquet(tmp_path / "straight.parquet"))
     assert main([str(tmp_path / "k.npz"), "-o", "m.csv"]) == 2
+    assert main([]) == 2 and main(["--check"]) == 0
+    (tmp_path / "m.parquet").write_text("as it was")
+    monkeypatch.setattr(pandas.DataFrame, "to_parquet", write_half)
+    assert main([str(tmp_path / "k.npz"), "-o", str(tmp_path / "m.parquet")]) == 1
+    assert (tmp_path / "m.parquet").read_text() == "as it was"
+    assert not list(tmp_path.glob(".*"))
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert main(["--check"]) == 1
+    assert "pip install 'polyad[tables]'" in capsysbinary.readouterr().err.decode()
+    monkeypatch.undo()
     assert main([str(tmp_path / "t.parquet"), "-o", str(tmp_path / "m.parquet")]) == 1
     shown = subprocess.run([sys.executable, "-m", "polyad._table_command", "--help"],
                            capture_output=True, text=True, check=True)

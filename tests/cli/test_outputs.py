@@ -51,7 +51,8 @@ def test_longest_name_is_accepted(polyad):
 @pytest.mark.parametrize("name", ["m.npy", "m.ttensor", "a.b/m.tns", "m.sptensor.gz"])
 def test_unknown_extension_of_a_model(polyad, name):
     polyad.path("a.b").mkdir()
-    polyad.fails(2, *CPD, "-o", name, says=("--output", ".ktensor", ".txt", "DIR/"))
+    polyad.fails(2, *CPD, "-o", name,
+                 says=("--output", ".ktensor", ".txt", "DIR/", ".npz", ".parquet", ".html"))
 
 
 def test_unknown_extension_of_a_tucker_model_and_of_the_truth(polyad):
@@ -395,6 +396,7 @@ def test_comment_with_dims_that_are_too_small(polyad):
 
 
 def test_who_writes_other_files_is_said(polyad):
-    polyad.fails(2, *CPD, "-o", "m.parquet", says=("no model has", "polyad-table"))
+    polyad.fails(2, "project", "m.ktensor", "good.tns", "--mode", "1", "-o", "m.parquet",
+                 says=("no model has", "polyad-table"))
     polyad.fails(2, "generate", "--dims", "3,4", "--nnz", "5", "-r", "1", "--truth", "t.html", "o.tns",
                  says=("no model has", "polyad report"))

@@ -3,9 +3,14 @@
 import csv
 import datetime
 import math
+import os
+import pathlib
 import random
+import subprocess
+import sys
 
 import pytest
+from conftest import COMMAND
 
 
 def rows_of(polyad, *options, name="t.csv"):
@@ -188,6 +193,121 @@ def test_pipes_name_their_format(polyad):
     assert shown["dims"] == [2, 1]
     polyad.fails(2, "info", "-", "--input-format", "parquet",
                  says="--input-format 'parquet' found; expected")
+
+
+# ---- Parquet and Arrow files, by another program -------------------------------------------------
+
+# Stands for polyad-table: "Parquet" files are its text, and a model is copied as it is. Files that
+# are called bad cannot be read, and of those called long rows never end.
+STAND_IN = """#!/bin/sh
+echo "$@" >>"$POLYAD_CALLS"
+case "$*" in
+*bad*) echo "polyad-table: error: no table" >&2; exit 1 ;;
+*killed*) kill -9 $$ ;;
+*long*) while echo "Bonn,x"; do :; done; exit 1 ;;
+--check) exit "${POLYAD_MISSING:-0}" ;;
+--output=*) cp -- "$3" "${1#--output=}" ;;
+*) for last in "$@"; do :; done; cat -- "$last" ;;
+esac
+"""
+
+
+@pytest.fixture
+def tables(polyad, monkeypatch, tmp_path_factory):
+    """The calls of the other program, as lines of text."""
+    folder = tmp_path_factory.mktemp("bin")
+    program = folder / "polyad-table"
+    program.write_text(STAND_IN)
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=":")
+    monkeypatch.setenv("POLYAD_CALLS", str(folder / "calls"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path_factory.mktemp("scratch")))
+    write(polyad, ["2024-03-09,Bonn,1", "2024-03-10,Bonn,2", "2024-03-10,Ulm,4"], "when,city,fare")
+    return folder / "calls"
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.arrow", "t.feather", "t.ipc", "-t.parquet"])
+def test_tables_of_the_other_program_are_read(polyad, tables, name):
+    polyad.path("t.csv").rename(polyad.path(name))
+    options = ["--columns", "when:month,city", "--value", "fare", "--where", "fare>1", "--json", "-"]
+    assert polyad.ok("info", *options, "--", name).json["value_sum"] == 6
+    assert tables.read_text() == f"--columns=when:month,city fare fare>1 -- {name}\n"
+    tables.unlink()
+    assert polyad.ok("info", "--json", "-", "--value", "fare", "--", name).json["dims"] == [2, 2]
+    assert tables.read_text() == f"-- {name}\n"  # without --columns all are needed
+    polyad.fails(1, "info", "--columns", "town", "--", name, says=("<stdin>:1:", "town"))
+
+
+def test_tables_of_which_only_a_part_came_are_refused(polyad, tables):
+    for name in ("bad.parquet", "long.parquet", "killed.parquet"):
+        polyad.path("t.csv").rename(polyad.path(name)).with_name("t.csv").write_text("")
+    result = polyad.run("info", "bad.parquet")
+    assert (result.status, result.err) == (1, "polyad-table: error: no table\n")
+    assert "only" not in result.err and result.out == b""
+    polyad.fails(1, "info", "killed.parquet", says=("'killed.parquet'", "ended by signal 9"))
+    polyad.fails(1, "info", "long.parquet", "--value", "x", says="<stdin>:2:")  # and does not wait
+    # Its text is what is read, so that these go past it.
+    polyad.fails(1, "info", "killed.parquet", "--delimiter", ";")
+    polyad.fails(1, "info", "killed.parquet", "--input-format", "tns")
+
+
+def test_models_as_parquet_files(polyad, tables):
+    for command in (["cpd", "good.tns", "-r", "1"], ["tucker", "good.tns", "-r", "1"]):
+        polyad.ok(*command, "-o", "m.parquet")
+        polyad.ok(*command, "-o", "m.ptm")
+        assert polyad.path("m.parquet").read_bytes() == polyad.path("m.ptm").read_bytes()
+        assert not list(pathlib.Path(os.environ["TMPDIR"]).iterdir())
+        polyad.path("m.parquet").unlink()
+        result = polyad.run(*command, "-o", "bad.parquet")
+        assert (result.status, result.err) == (1, "polyad-table: error: no table\n")
+        assert not list(pathlib.Path(os.environ["TMPDIR"]).iterdir())
+        polyad.fails(1, *command, "-o", "m.parquet", env={"TMPDIR": "/nowhere"}, says="/nowhere")
+        # What is missing is told before the work.
+        polyad.path("m.ptm").unlink()
+        result = polyad.run(*command, "-o", "m.parquet", "--report", "m.html",
+                            env={"POLYAD_MISSING": "1"})
+        assert result.status == 1 and not polyad.path("m.html").exists()
+
+
+def test_other_program_is_missing(polyad):
+    here = {"PATH": "/nowhere"}
+    polyad.fails(1, "cpd", "good.tns", "-r", "1", "-o", "m.parquet", env=here,
+                 says=("'m.parquet'", "polyad-table", "pip install"))
+    polyad.write("t.parquet", "PAR1")
+    polyad.fails(1, "info", "t.parquet", env=here, says=("'t.parquet'", "pip install"))
+
+
+def test_parquet_both_ways(polyad, monkeypatch, tmp_path):
+    """With the program that is there in truth."""
+    package = pathlib.Path(COMMAND).resolve().parent / "python"
+    python = package / "venv/bin/python"
+    python = str(python) if python.exists() else sys.executable
+    known = subprocess.run([python, "-c", "import pandas, pyarrow, polyad"], capture_output=True,
+                           env={**os.environ, "PYTHONPATH": str(package)}, check=False)
+    if known.returncode != 0:
+        pytest.skip("polyad's package, pandas and pyarrow are not there together")
+    program = tmp_path / "polyad-table"
+    program.write_text(f"#!/bin/sh\nPYTHONPATH={package} exec {python} -m polyad._table_command \"$@\"\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    write(polyad, ["2024-03-09,Bonn,1.5", "2024-03-10,Bonn,2", "2024-03-10,Ulm,4"], "when,city,value")
+    turn = "import pandas; pandas.read_csv('t.csv', parse_dates=['when']).to_parquet('t.parquet')"
+    subprocess.run([python, "-c", turn], cwd=polyad.folder, check=True)
+    columns = ("--columns", "when:date,city")
+    assert rows_of(polyad, *columns, name="t.parquet") == rows_of(polyad, *columns)
+    polyad.ok("cpd", "t.parquet", *columns, "-r", "2", "-o", "m.parquet")
+    polyad.ok("cpd", "t.parquet", *columns, "-r", "2", "-o", "m.csv")
+    turn = "import pandas; pandas.read_parquet('m.parquet').to_csv('n.csv', index=False)"
+    subprocess.run([python, "-c", turn], cwd=polyad.folder, check=True)
+    tables = []
+    for name in ("m.csv", "n.csv"):
+        with open(polyad.path(name), newline="") as file:
+            tables.append(sorted((row["component"], row["mode"], row["label"], float(row["strength"]))
+                                 for row in csv.DictReader(file)))
+    assert tables[0] == tables[1]
+    polyad.path("m.parquet").write_text("no table")
+    result = polyad.run("info", "m.parquet")
+    assert result.status == 1 and result.err.startswith("polyad-table: error: m.parquet: ")
 
 
 # ---- amounts that nobody named -------------------------------------------------------------------
