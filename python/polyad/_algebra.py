@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ._keys import Keys, infer
-from ._types import Mode
+from ._types import Collapse, Mode
 
 Rows = npt.NDArray[np.int64]
 TABLE = 1 << 24  # modes up to this length are looked up in a table
+REDUCE: dict[str, Any] = {"sum": np.sum, "count": np.size, "mean": np.mean, "min": np.min, "max": np.max}
 
 
 class Parts:
@@ -65,14 +66,14 @@ class Parts:
         self.labels[mode] = None if labels is None else [labels[row] for row in rows]
         self.keys[mode] = None if keys is None else keys.take(rows)
 
-    def tensor(self, kind: Any) -> Any:
-        """The new tensor."""
+    def tensor(self, kind: Any, duplicates: Collapse = "sum") -> Any:
+        """The new tensor; `duplicates`: what becomes of nonzeros that have come together."""
         wide = any(column.dtype.itemsize > 4 for column in self.coords)
         coords = np.empty((len(self.coords), len(self.values)), np.int64 if wide else np.uint32)
         for mode, column in enumerate(self.coords):
             coords[mode] = column
         zeros = "keep" if np.any(self.values == 0) else "drop"  # as the tensor that they are from
-        made = kind(coords.T, self.values, self.shape, zeros=zeros)
+        made = kind(coords.T, self.values, self.shape, zeros=zeros, duplicates=duplicates)
         made.transforms = self.transforms
         made._name(self.names, self.labels,
                    {mode: keys for mode, keys in enumerate(self.keys) if keys is not None})
@@ -178,16 +179,18 @@ def _label_slice(x: Any, mode: int, labels: Sequence[str], wanted: slice) -> Any
     return np.flatnonzero(inside)
 
 
-def total(x: Any, modes: Mode | Sequence[Mode] | None) -> Any:
-    """The sum over modes."""
+def collapse(x: Any, modes: Mode | Sequence[Mode] | None, how: Collapse) -> Any:
+    """One value of all nonzeros that differ in these modes alone."""
+    if how not in REDUCE:
+        raise ValueError(f"how={how!r} found; expected one of {', '.join(REDUCE)}")
     gone = set(range(x.ndim)) if modes is None else {
         x._mode(mode) for mode in ([modes] if isinstance(modes, (int, str)) or np.ndim(modes) == 0
                                    else modes)}
     if len(gone) == x.ndim:
-        return float(x.values.sum(dtype=np.float64))
+        return float(REDUCE[how](x.values.astype(np.float64)))
     parts = Parts(x)
     parts.reorder([mode for mode in range(x.ndim) if mode not in gone])
-    return parts.tensor(type(x))  # which adds up what has come together
+    return parts.tensor(type(x), how)
 
 
 def permute(x: Any, modes: Sequence[Mode]) -> Any:

@@ -18,7 +18,7 @@ from ._keys import Keys
 from ._memory import DTYPES, INDEX_TYPES, TYPES, pointer, precision_type, view
 from ._native import ffi, lib
 from ._policies import duplicates_policy, zeros_policy
-from ._types import (Duplicates, FramePackage, Missing, Mode, Numbers, ScaleBy, Transform,
+from ._types import (Collapse, Duplicates, FramePackage, Missing, Mode, Numbers, ScaleBy, Transform,
                      Zeros)
 
 MAX_ORDER = int(lib.POLYAD_MAX_ORDER)
@@ -68,7 +68,7 @@ class SparseTensor:
     labels : optional
         Names of the indices: one sequence of strings (or None) per mode, or a mapping from mode
         names to such sequences.
-    duplicates : {"sum", "max", "min", "first", "error"}
+    duplicates : {"sum", "max", "min", "first", "error", "mean", "last", "count"}
         What becomes of entries with equal coordinates.
     zeros : {"drop", "keep"}
         Whether entries whose value is zero are left out, or kept among the nonzeros as cells that
@@ -548,7 +548,12 @@ class SparseTensor:
     def sum(self, modes: Mode | Sequence[Mode] | None = None) -> Any:
         """The sum over modes (numbers or names): a tensor of the others, or a float where none is
         left or ``modes`` is None."""
-        return _algebra.total(self, modes)
+        return _algebra.collapse(self, modes, "sum")
+
+    def collapse(self, modes: Mode | Sequence[Mode] | None = None, how: Collapse = "sum") -> Any:
+        """As :meth:`sum`, but ``how`` says what nonzeros become that differ in these modes alone: their
+        "sum", "count", "mean", "min" or "max". Cells that are not stored take no part."""
+        return _algebra.collapse(self, modes, how)
 
     def permute(self, modes: Sequence[Mode]) -> SparseTensor:
         """The tensor with its modes (numbers or names) in another order."""

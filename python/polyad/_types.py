@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 Precision = Union[Literal["f32", "f64"], type[np.float32], type[np.float64]]
+Collapse = Literal["sum", "count", "mean", "min", "max"]
 Duplicates = Literal["sum", "max", "min", "first", "error", "mean", "last", "count"]
 Missing = Literal["keep", "skip", "error"]
 Numbers = Literal["plain", "grouped", "point", "comma"]

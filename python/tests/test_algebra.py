@@ -1,6 +1,7 @@
 """Parts, sums and joins of tensors, compared with NumPy's of the dense array."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -85,6 +86,26 @@ def test_sel(flights):
 def test_sum(x, modes, axis):
     np.testing.assert_allclose(x.sum(modes).to_numpy(), x.to_numpy().sum(axis), rtol=1e-14)
     assert x.sum() == pytest.approx(x.values.sum(), rel=1e-14) and isinstance(x.sum(), float)
+
+
+@pytest.mark.parametrize("how, wanted", [("sum", np.nansum), ("mean", np.nanmean), ("min", np.nanmin),
+                                         ("max", np.nanmax)])
+def test_collapse(x, how, wanted):
+    dense = np.where(x.to_numpy() == 0, np.nan, x.to_numpy())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of cells where nothing is stored
+        expected = np.nan_to_num(wanted(dense, axis=(0, 2)))
+    np.testing.assert_allclose(x.collapse([0, 2], how).to_numpy(), expected, rtol=1e-14)
+    assert x.collapse(how=how) == pytest.approx(wanted(dense), rel=1e-14)
+
+
+def test_collapse_counts(x, flights):
+    counts = x.collapse(0, "count")
+    np.testing.assert_array_equal(counts.to_numpy(), (x.to_numpy() != 0).sum(0))
+    assert x.collapse(how="count") == x.nnz
+    assert flights.collapse("date", "max").mode_names == ["hour", "who"]
+    with pytest.raises(ValueError, match="'first' found; expected one of sum, count"):
+        x.collapse(0, "first")
 
 
 def test_permute(x, flights):
