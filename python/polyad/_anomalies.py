@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from ._native import ffi, lib
 from ._newdata import matched, word
 from ._tensor import as_tensor
 from ._types import MatchBy, Mode, Unseen
+
+if TYPE_CHECKING:
+    import pandas
 
 _KINDS = {"auto": lib.POLYAD_KIND_AUTO, "gaussian": lib.POLYAD_KIND_SIGNED,
           "poisson": lib.POLYAD_KIND_POISSON}
@@ -87,7 +90,7 @@ class Anomalies:
                          f"p {row['p']:.2e} q {row['q']:.2e}  {where}")
         return "\n".join(lines + (["..."] if len(self.rows) > 20 else []))
 
-    def to_dataframe(self) -> Any:
+    def to_dataframe(self) -> pandas.DataFrame:
         """The rows as a pandas DataFrame: a column for each mode (of slices and indices ``mode`` and
         ``index``) with labels where there are any, then the numbers."""
         import pandas

@@ -6,7 +6,7 @@ import functools
 import os
 import zlib
 from collections.abc import Sequence
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,9 @@ from ._memory import precision_type
 from ._native import ffi, lib
 from ._tensor import SparseTensor, as_tensor
 from ._types import Mode, Precision, RunInfo
+
+if TYPE_CHECKING:
+    import pandas
 
 LETTERS = "abcdefghijklmnop"
 # What a run says of the model itself: no longer true of one that was edited.
@@ -110,7 +113,7 @@ class FactorModel:
 
     __hash__ = None  # type: ignore[assignment]  # it can be changed
 
-    def factor(self, mode: Mode) -> Any:
+    def factor(self, mode: Mode) -> pandas.DataFrame:
         """A mode's factor (mode: number or name) as a pandas data frame: labels as index, one column
         per component. Labels that look like numbers or dates are numbers or dates."""
         import pandas
@@ -268,7 +271,7 @@ class FactorModel:
         """A model that takes over what the library made."""
         raise NotImplementedError
 
-    def to_dataframe(self) -> Any:
+    def to_dataframe(self) -> pandas.DataFrame:
         """The factors as a tidy pandas data frame: mode, label, component, entry."""
         import pandas
 

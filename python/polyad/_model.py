@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,10 @@ from ._memory import DTYPES, TYPES, pointer, view
 from ._native import ffi, lib
 from ._tensor import as_tensor
 from ._types import MatchBy, Mode, ModelKind, RunInfo, Seed, Unseen
+
+if TYPE_CHECKING:
+    import pandas
+    import xarray
 
 _NORMS = {2: lib.POLYAD_NORM_2, 1: lib.POLYAD_NORM_1}
 
@@ -202,7 +206,7 @@ class KruskalTensor(FactorModel):
         weights, factors = model
         return cls(weights, [np.array(f, order="C") for f in factors])
 
-    def to_xarray(self) -> Any:
+    def to_xarray(self) -> xarray.Dataset:
         """To ``xarray.Dataset``: ``weights`` and one variable per factor, named after its mode, with
         the labels as coordinates (numbers and dates where they look so)."""
         import xarray
@@ -230,7 +234,7 @@ class KruskalTensor(FactorModel):
 
         return tensorly.cp_tensor.CPTensor((self.weights.copy(), [f.copy() for f in self.factors]))
 
-    def to_dataframe(self) -> Any:
+    def to_dataframe(self) -> pandas.DataFrame:
         """To a tidy pandas data frame: mode, label, component, weight, entry."""
         frame = super().to_dataframe()
         frame.insert(3, "weight", self.weights[frame["component"].to_numpy()])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._context import Callback, Progress, context, encode, index, seed_number
 from ._errors import Interrupted, text
@@ -16,6 +16,9 @@ from ._progress import ProgressLine
 from ._run import choose, expected_sweeps
 from ._tensor import as_tensor
 from ._types import OnInterrupt, Precision, RankAlgorithm, Seed
+
+if TYPE_CHECKING:
+    import pandas
 
 _ALGORITHMS = {"als": lib.POLYAD_ALGORITHM_ALS, "nonnegative": lib.POLYAD_ALGORITHM_NONNEGATIVE,
                "apr-mu": lib.POLYAD_ALGORITHM_APR_MU, "apr-pdnr": lib.POLYAD_ALGORITHM_APR_PDNR,
@@ -72,7 +75,7 @@ class RankScan:
             lines.append("  ".join(cells) + mark)
         return "\n".join([*lines, f"recommended: {self.recommended}: {self.reason}"])
 
-    def to_dataframe(self) -> Any:
+    def to_dataframe(self) -> pandas.DataFrame:
         """``ranks`` as a pandas DataFrame, indexed by rank."""
         import pandas
 

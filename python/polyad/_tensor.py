@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers as _numbers
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, Union, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,15 @@ from ._policies import duplicates_policy, zeros_policy
 from ._types import (Collapse, Duplicates, FramePackage, Missing, Mode, Numbers, ScaleBy, Transform,
                      Zeros)
 
+if TYPE_CHECKING:
+    import scipy.sparse
+    import sparse
+    import torch
+    import xarray
+
 MAX_ORDER = int(lib.POLYAD_MAX_ORDER)
+# A tensor, but a float where no mode is left, which only the values tell: `x[:3].nnz` must pass.
+Part: TypeAlias = Union["SparseTensor", Any]
 
 _MISSING = {"keep": lib.POLYAD_MISSING_KEEP, "skip": lib.POLYAD_MISSING_SKIP,
             "error": lib.POLYAD_MISSING_ERROR}
@@ -418,7 +426,7 @@ class SparseTensor:
         A fill value other than 0 is a ValueError."""
         return cls(*_convert.from_sparse(array))
 
-    def to_sparse(self) -> Any:
+    def to_sparse(self) -> sparse.COO:
         """To ``sparse.COO``."""
         return _convert.to_sparse(self)
 
@@ -446,7 +454,7 @@ class SparseTensor:
         one."""
         return cls(*_convert.from_torch(tensor))
 
-    def to_torch(self) -> Any:
+    def to_torch(self) -> torch.Tensor:
         """To a sparse COO tensor of PyTorch."""
         return _convert.to_torch(self)
 
@@ -517,21 +525,23 @@ class SparseTensor:
                    [keys[mode].labels() if mode in keys else None for mode in range(made.ndim)], keys)
         return made
 
-    def to_xarray(self) -> Any:
+    def to_xarray(self) -> xarray.DataArray:
         """To an ``xarray.DataArray`` over ``sparse.COO``, with labels as coordinates of the types that
         they had; ``as_numpy()`` makes it dense."""
-        return _frames.to_xarray(self)
+        made: xarray.DataArray = _frames.to_xarray(self)
+        return made
 
     # ---- new tensors ------------------------------------------------------------------------
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: Any) -> Part:
         """A part of the tensor, as ``x[:31]`` or ``x[..., [0, 2, 5], 3]``: integers (their modes are
         dropped), slices, and arrays of integers or booleans. Every index is for one mode, so two
         arrays select all pairs, unlike NumPy's; one index may be selected several times. Labels go
         along. A float where every mode has an integer."""
-        return _algebra.get(self, key)
+        part: Part = _algebra.get(self, key)
+        return part
 
-    def sel(self, labels: Mapping[Mode, Any] | None = None, **named: Any) -> Any:
+    def sel(self, labels: Mapping[Mode, Any] | None = None, **named: Any) -> Part:
         """A part of the tensor by labels, as ``x.sel(date=slice("2013-01", "2013-03"), carrier="UA")``
         or ``x.sel({"day of week": ["Sat", "Sun"]})``.
 
@@ -543,17 +553,33 @@ class SparseTensor:
         wanted: dict[Mode, Any] = dict(labels or {})
         for name, each in named.items():
             wanted[name] = each
-        return _algebra.sel(self, wanted)
+        part: Part = _algebra.sel(self, wanted)
+        return part
 
-    def sum(self, modes: Mode | Sequence[Mode] | None = None) -> Any:
+    @overload
+    def sum(self, modes: None = None) -> float: ...
+
+    @overload
+    def sum(self, modes: Mode | Sequence[Mode]) -> Part: ...
+
+    def sum(self, modes: Mode | Sequence[Mode] | None = None) -> Part:
         """The sum over modes (numbers or names): a tensor of the others, or a float where none is
         left or ``modes`` is None."""
-        return _algebra.collapse(self, modes, "sum")
+        made: Part = _algebra.collapse(self, modes, "sum")
+        return made
 
-    def collapse(self, modes: Mode | Sequence[Mode] | None = None, how: Collapse = "sum") -> Any:
+    @overload
+    def collapse(self, modes: None = None, how: Collapse = "sum") -> float: ...
+
+    @overload
+    def collapse(self, modes: Mode | Sequence[Mode], how: Collapse = "sum") -> Part: ...
+
+    def collapse(self, modes: Mode | Sequence[Mode] | None = None,
+                 how: Collapse = "sum") -> Part:
         """As :meth:`sum`, but ``how`` says what nonzeros become that differ in these modes alone: their
         "sum", "count", "mean", "min" or "max". Cells that are not stored take no part."""
-        return _algebra.collapse(self, modes, how)
+        made: Part = _algebra.collapse(self, modes, how)
+        return made
 
     def permute(self, modes: Sequence[Mode]) -> SparseTensor:
         """The tensor with its modes (numbers or names) in another order."""
@@ -655,10 +681,11 @@ class SparseTensor:
         made: SparseTensor = _arithmetic.transformed(self, "scale", mode, by=by)
         return made
 
-    def ttv(self, vectors: Mapping[Mode, npt.ArrayLike]) -> Any:
+    def ttv(self, vectors: Mapping[Mode, npt.ArrayLike]) -> Part:
         """The tensor times vectors: each mode that is named is summed with the weights of a vector of
         its length, and gone. A float where none is left."""
-        return _arithmetic.ttv(self, vectors)
+        made: Part = _arithmetic.ttv(self, vectors)
+        return made
 
     def ttm(self, matrix: npt.ArrayLike, mode: Mode) -> SparseTensor:
         """The tensor times a matrix (J, I_n) in a mode, whose length is J then. The result has up to
@@ -666,7 +693,7 @@ class SparseTensor:
         made: SparseTensor = _arithmetic.ttm(self, matrix, mode)
         return made
 
-    def unfold(self, mode: Mode) -> Any:
+    def unfold(self, mode: Mode) -> scipy.sparse.csr_array:
         """The mode-n matricisation as ``scipy.sparse.csr_array``, shape (I_n, product of the others);
         the first of the other modes runs fastest, as in Kolda and Bader (2009)."""
         return _arithmetic.unfolded(self, mode)

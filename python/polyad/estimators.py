@@ -110,7 +110,7 @@ class _Decomposition:
     def _rows(self, tensor: SparseTensor, mode: int) -> npt.NDArray[np.float64]:
         raise NotImplementedError
 
-    def _with_rows(self, rows: npt.NDArray[Any], mode: int) -> Any:
+    def _with_rows(self, rows: npt.NDArray[Any], mode: int) -> KruskalTensor | TuckerTensor:
         raise NotImplementedError
 
     def transform(self, X: Any, mode: Mode = 0) -> npt.NDArray[np.float64]:
@@ -135,7 +135,8 @@ class _Decomposition:
         """Decomposes a tensor and returns the rows of its first mode."""
         return self.fit(X).transform(X)
 
-    def inverse_transform(self, rows: npt.ArrayLike, mode: Mode = 0) -> Any:
+    def inverse_transform(self, rows: npt.ArrayLike,
+                          mode: Mode = 0) -> KruskalTensor | TuckerTensor:
         """The model that has these rows in a mode, as :meth:`transform` gives them; its
         ``reconstruct()`` makes it dense."""
         place = self._fitted()._mode(mode)

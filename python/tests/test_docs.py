@@ -77,3 +77,20 @@ def test_wrong_words_are_type_errors():
     lines = {int(line.split(":")[1]) for line in done.stdout.splitlines()
              if line.startswith("<string>") and ": error:" in line}
     assert lines == set(range(5, 12)), done.stdout
+
+
+def test_types_of_results():
+    pytest.importorskip("mypy")
+    wanted = {"x.sum()": "float", "x.collapse(how='max')": "float", "x[:1]": "SparseTensor | Any",
+              "x.ttv({0: [1, 2, 3]})": "SparseTensor | Any",
+              "polyad.CPDecomposition(2).inverse_transform([[1.0, 2.0]])": "KruskalTensor | "}
+    program = "\n".join(["import polyad", "x = polyad.generate((3, 3), 5)[0]",
+                         *(f"reveal_type({each})" for each in wanted)])
+    done = subprocess.run([sys.executable, "-m", "mypy", "--config-file=", "--ignore-missing-imports",
+                           "-c", program], cwd=ROOT,
+                          text=True, capture_output=True, env={**os.environ, "MYPYPATH": str(ROOT / "python")})
+    told = [line.replace("polyad._tensor.", "").replace("polyad._model.", "")
+            for line in done.stdout.splitlines() if "Revealed type" in line]
+    assert len(told) == len(wanted), done.stdout
+    for line, kind in zip(told, wanted.values()):
+        assert f'Revealed type is "{kind}' in line
