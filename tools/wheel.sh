@@ -1,9 +1,16 @@
 #!/usr/bin/env bash
 # Builds a wheel of the Python package, makes it stand on the C library alone, says what auditwheel
 # calls it, and tries it in a bare virtual environment of every Python from 3.10 on that is here.
-# usage: tools/wheel.sh FOLDER      (the wheel goes there)
+# usage: tools/wheel.sh [--cuda13] FOLDER      (the wheel goes there)
+#   --cuda13  also the wheel of the CUDA module, polyad-cuda13, by the nvcc of CUDA 13; where
+#             POLYAD_CUDA_ARCHITECTURES is set for these architectures alone, such as 90
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
+cuda=
+if [ "$1" = --cuda13 ]; then
+  cuda=yes
+  shift
+fi
 folder=$1
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
@@ -37,6 +44,19 @@ for candidate in python3.10 python3.11 python3.12 python3.13 python3.14 \
     "$root/data" --wheel)
   tried=$((tried + 1))
 done
+if [ -n "$cuda" ]; then
+  echo "wheel: building polyad-cuda13"
+  architectures=${POLYAD_CUDA_ARCHITECTURES:+-Ccmake.define.POLYAD_CUDA_ARCHITECTURES=$POLYAD_CUDA_ARCHITECTURES}
+  python -m build --wheel --outdir "$scratch/cuda" ${architectures:+"$architectures"} \
+    "$root/python/cuda13" >"$scratch/log" 2>&1 || { tail -n 40 "$scratch/log"; exit 1; }
+  # It stands on the C library and the compiler's run-time alone: nothing is copied into it.
+  auditwheel repair -w "$scratch/module" "$scratch"/cuda/*.whl
+  twine check --strict "$scratch"/module/*.whl
+  cp "$scratch"/module/*.whl "$folder"
+  "$scratch/bare/bin/pip" -q install --no-deps "$scratch"/module/*.whl # without NVIDIA's gigabyte
+  (cd "$scratch" && env -u PYTHONPATH "$scratch/bare/bin/python" "$root/tests/install/python_smoke.py" \
+    "$root/data" --wheel --cuda)
+fi
 [ "$tried" -gt 0 ] || { echo "wheel: no Python from 3.10 on to try it"; exit 1; }
 echo "wheel: the tests of the package, on the last of them"
 "$scratch/bare/bin/pip" -q install matplotlib pandas pytest scipy

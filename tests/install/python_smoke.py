@@ -2,7 +2,7 @@
 """What an installed package must do on a machine that has nothing else for Python: read, decompose by
 every method, write and read a model; as a wheel with the OpenBLAS that it brings.
 
-usage: python_smoke.py DATA_FOLDER [--wheel]
+usage: python_smoke.py DATA_FOLDER [--wheel] [--cuda]    (--cuda: polyad-cuda13 is installed beside it)
 """
 
 import pathlib
@@ -32,6 +32,8 @@ def main():
         assert polyad.read(pathlib.Path(folder, "x.tns.zst")).nnz == x.nnz
     if "--wheel" in sys.argv:
         check_openblas()
+    if "--cuda" in sys.argv:
+        check_cuda(x)
     print(f"polyad {polyad.version()} on Python {sys.version.split()[0]}: fit {als.info['fit']:.4f}")
 
 
@@ -40,6 +42,20 @@ def check_openblas():
     brought = {line.split()[-1] for line in pathlib.Path("/proc/self/maps").read_text().splitlines()
                if "libopenblas" in line and "/polyad.libs/" in line}
     assert brought, "OpenBLAS is not the wheel's"
+
+
+def check_cuda(x):
+    """The CUDA module is found and of this version: what is missing without a driver is a GPU."""
+    if pathlib.Path("/dev/nvidiactl").exists():
+        assert polyad.cp_als(x, rank=3, seed=1, device="cuda").info["fit"] > 0.9
+        return
+    try:
+        polyad.cp_als(x, rank=3, device="cuda")
+    except polyad.DeviceError as error:
+        assert "no usable NVIDIA GPU" in str(error), error
+    else:
+        raise AssertionError("a GPU was used where there is none")
+    assert polyad.cp_als(x, rank=3, device="auto").info["device"] == "cpu"
 
 
 if __name__ == "__main__":
