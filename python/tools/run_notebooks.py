@@ -1,9 +1,10 @@
 """Runs the notebooks under examples/notebooks and keeps what their cells show.
 
-usage: run_notebooks.py   (needs nbclient, ipykernel, matplotlib and pandas)
+usage: run_notebooks.py [FILE…]   (default: all; needs nbclient, ipykernel, matplotlib and pandas)
 """
 
 import pathlib
+import sys
 
 import nbformat
 from nbclient import NotebookClient
@@ -12,9 +13,11 @@ FOLDER = pathlib.Path(__file__).resolve().parents[2] / "examples/notebooks"
 
 
 def main() -> None:
-    for path in sorted(FOLDER.glob("*.ipynb")):
+    given = [pathlib.Path(name).resolve() for name in sys.argv[1:]]
+    for path in given or sorted(FOLDER.glob("*.ipynb")):
         notebook = nbformat.read(path, as_version=4)
-        NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(FOLDER)}}).execute()
+        NotebookClient(notebook, timeout=600, startup_timeout=300,
+                       resources={"metadata": {"path": str(FOLDER)}}).execute()
         for cell in notebook.cells:
             cell.metadata.pop("execution", None)  # times, which differ from run to run
         notebook.metadata["language_info"] = {"name": "python"}
