@@ -134,7 +134,7 @@ char *cli_table_begin(const char *path) {
         free(name);
         return NULL;
       }
-      strcat(name, model_name);
+      memcpy(name + strlen(name), model_name, sizeof model_name);
     }
   }
   if (name == NULL) (void)cli_failure("out of memory");
