@@ -160,7 +160,8 @@ def both(driver, coords, values, by, shape=None):
     columns = [on_gpu(driver, coords[:, m], by) for m in range(3)]
     found = polyad.DeviceTensor(columns if by == "dlpack" else on_gpu(driver, coords, by),
                                 on_gpu(driver, values, by), shape)
-    wanted = polyad.SparseTensor(coords, values, shape)
+    # In float64, as a plan of that precision has the sums of repeats on the GPU.
+    wanted = polyad.SparseTensor(coords, values.astype(np.float64), shape)
     found.coords, found.values = wanted.coords, wanted.values  # what models are checked with
     return found, wanted
 

@@ -9,8 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-static polyad_status check_device(polyad_context *context, const struct pd_request *request,
-                                  const polyad_plan_options *options) {
+static polyad_status from_device_check(polyad_context *context, const struct pd_request *request,
+                                       const polyad_plan_options *options) {
   struct pd_device_list devices;
   const struct pd_device_build *steps = request->device->functions->build;
   PD_TRY(pd_device_list_of(context, &devices));
@@ -62,6 +62,28 @@ static polyad_status create_empty(polyad_context *context, int order, const uint
   return status;
 }
 
+/* Of what lies in request->sent, which is freed. */
+static polyad_status create_sent(polyad_context *context, const polyad_tensor_input *input,
+                                 const struct pd_build_facts *facts,
+                                 const polyad_plan_options *options, struct pd_request *request,
+                                 polyad_plan **plan) {
+  bool keeps = input->zeros == POLYAD_ZEROS_KEEP;
+  polyad_tensor shape = {.context = context,
+                         .order = input->order,
+                         .nnz = facts->nnz,
+                         .type = input->type,
+                         .zeros = input->zeros,
+                         .zeros_kept = keeps ? facts->zeros : 0};
+  memcpy(shape.dims, facts->dims, sizeof shape.dims);
+  for (int n = 0; n < shape.order; ++n)
+    shape.index_bytes[n] = pd_index_bytes(shape.dims[n]);
+  pd_log(context, POLYAD_LOG_INFO,
+         "%" PRIu64 " nonzeros in arrays on %s: %" PRIu64 " repeats merged, %" PRIu64 " zeros %s",
+         input->nnz, request->device->name, facts->repeats_merged, facts->zeros,
+         keeps ? "kept" : "dropped");
+  return pd_plan_create_one(context, &shape, false, request, options, plan);
+}
+
 static polyad_status create_of_arrays(polyad_context *context, const polyad_tensor_input *input,
                                       const polyad_plan_options *options,
                                       struct pd_request *request, polyad_plan **plan) {
@@ -69,27 +91,16 @@ static polyad_status create_of_arrays(polyad_context *context, const polyad_tens
   struct pd_build *arrays = NULL;
   struct pd_build_facts facts;
   PD_TRY(steps->open_arrays(context, request->device, input, &arrays));
-  request->sent = &arrays;
   polyad_status status = steps->facts(context, arrays, &facts);
-  if (status != POLYAD_OK || facts.nnz == 0) {
+  request->sent = &arrays;
+  if (status == POLYAD_OK && facts.nnz > 0)
+    status = create_sent(context, input, &facts, options, request, plan);
+  else
     pd_sent_end(context, request);
-    if (status != POLYAD_OK) return status;
-    return create_empty(context, input->order, facts.dims, options, plan);
-  }
-  polyad_tensor shape = {.context = context,
-                         .order = input->order,
-                         .nnz = facts.nnz,
-                         .type = input->type,
-                         .zeros = input->zeros,
-                         .zeros_kept = input->zeros == POLYAD_ZEROS_KEEP ? facts.zeros : 0};
-  memcpy(shape.dims, facts.dims, sizeof shape.dims);
-  for (int n = 0; n < shape.order; ++n)
-    shape.index_bytes[n] = pd_index_bytes(shape.dims[n]);
-  pd_log(context, POLYAD_LOG_INFO,
-         "%" PRIu64 " nonzeros in arrays on %s: %" PRIu64 " repeats merged, %" PRIu64 " zeros %s",
-         input->nnz, request->device->name, facts.repeats_merged, facts.zeros,
-         input->zeros == POLYAD_ZEROS_KEEP ? "kept" : "dropped");
-  return pd_plan_create_one(context, &shape, false, request, options, plan);
+  request->sent = NULL;
+  if (status == POLYAD_OK && facts.nnz == 0)
+    status = create_empty(context, input->order, facts.dims, options, plan);
+  return status;
 }
 
 static polyad_status create_from_device(polyad_context *context, const polyad_tensor_input *input,
@@ -102,7 +113,7 @@ static polyad_status create_from_device(polyad_context *context, const polyad_te
   *plan = NULL;
   PD_TRY(pd_tensor_input_check(context, input));
   PD_TRY(pd_plan_make_request(context, options, &text, &request));
-  PD_TRY(check_device(context, &request, options));
+  PD_TRY(from_device_check(context, &request, options));
   if (input->nnz == 0) return create_empty(context, input->order, input->dims, options, plan);
   wanted = *input;
   wanted.type = request.precision;

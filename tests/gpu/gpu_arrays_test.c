@@ -116,20 +116,33 @@ static void same_facts(const polyad_plan *found, const polyad_plan *wanted,
   assert_memory_equal(found->longest_row, wanted->longest_row, sizeof found->longest_row);
 }
 
+/* What a format cannot hold it refuses from either side. */
+static bool both_refuse(struct arrays *a, const polyad_tensor *tensor,
+                        const polyad_plan_options *options, polyad_plan **wanted,
+                        polyad_plan **found) {
+  polyad_status status = polyad_plan_create(a->context, tensor, options, wanted);
+  if (status != POLYAD_UNSUPPORTED) must(a, status);
+  polyad_status there = polyad_plan_create_from_device(a->context, &a->there, options, found);
+  if (status == POLYAD_OK) must(a, there);
+  assert_int_equal(there, status);
+  return status != POLYAD_OK;
+}
+
 static void same_plan(struct arrays *a, const polyad_plan_options *options) {
-  polyad_tensor *tensor, *back;
+  polyad_tensor *tensor, *back, *expected;
   polyad_plan *found, *wanted;
   a->here.type = options->precision;
   must(a, polyad_tensor_create(a->context, &a->here, &tensor));
-  must(a, polyad_plan_create(a->context, tensor, options, &wanted));
-  must(a, polyad_plan_create_from_device(a->context, &a->there, options, &found));
+  if (both_refuse(a, tensor, options, &wanted, &found)) {
+    polyad_tensor_destroy(tensor);
+    return;
+  }
   must(a, pd_plan_check(a->context, found));
   assert_int_equal(found->nnz, wanted->nnz);
   assert_memory_equal(found->dims, wanted->dims, sizeof found->dims);
   assert_string_equal(polyad_plan_variant(found), polyad_plan_variant(wanted));
   if (tensor->nnz > 0) same_facts(found, wanted, tensor);
   must(a, pd_plan_expand(a->context, found, &back));
-  polyad_tensor *expected;
   must(a, pd_plan_expand(a->context, wanted, &expected));
   assert_true(polyad_tensor_hash(back) == polyad_tensor_hash(expected));
   polyad_tensor_destroy(expected);
@@ -236,7 +249,8 @@ static void test_products(void **state) {
   end(&a);
 }
 
-/* Two million nonzeros: the host's memory has no copy of any array at any time. */
+/* Two million nonzeros: the host's memory has no copy of any array, of which the smallest would
+ * take 8 MB, at any time. */
 static void test_no_copy(void **state) {
   (void)state;
   static const struct mttkrp_case from = {"long",        3,    {4000, 3000, 2000}, 2000000,
@@ -250,7 +264,7 @@ static void test_no_copy(void **state) {
   arrays_make(&problem, POLYAD_I64, true, POLYAD_F64, &a);
   polyad_plan_options_init(&options);
   must(&a, polyad_plan_create_from_device(a.context, &a.there, &options, &plan));
-  if (polyad_memory_peak(a.context) > 1 << 20)
+  if (polyad_memory_peak(a.context) > 4 << 20)
     fail_msg("the host had %llu bytes", (unsigned long long)polyad_memory_peak(a.context));
   polyad_plan_destroy(plan);
   problem_free(&problem);
@@ -308,7 +322,7 @@ static void test_refused(void **state) {
   --a.there.nnz;
   refused(&a, &options, POLYAD_INVALID_ARGUMENT, "not at multiples of their size");
   a.there = as_made;
-  options.format = "csf";
+  options.format = "bcsf";
   refused(&a, &options, POLYAD_UNSUPPORTED, "it is built on the host");
   options.format = "auto";
   assert_int_equal(polyad_set_device(a.context, "cpu"), POLYAD_OK);
@@ -333,7 +347,7 @@ static void test_memory_limits(void **state) {
   polyad_plan_options_init(&options);
   options.rank = RANK;
   uint64_t held = polyad_memory_in_use(a.context);
-  for (uint64_t limit = 1 << 14; status != POLYAD_OK; limit += 1 << 13) {
+  for (uint64_t limit = 1 << 14; status != POLYAD_OK; limit += limit / 8) {
     must(&a, polyad_set_memory_limit(a.context, limit));
     status = polyad_plan_create_from_device(a.context, &a.there, &options, &plan);
     failures += status != POLYAD_OK;

@@ -7,7 +7,7 @@
 #include "formats/blco/blco_layout.h"
 #include "formats/sent.h"
 #include "harness.h"
-#include "plan/plan.h"
+#include "plan/plan_create.h"
 #include "portable/portable_launch.h"
 #include "tensor/tuple_hash.h"
 #include "unit/built_cases.h"
@@ -440,9 +440,28 @@ static uint64_t group_bytes(uint64_t nnz, uint64_t tuples, int count, polyad_typ
   return 8 * (nnz + tuples);
 }
 
+static polyad_status tell_facts(polyad_context *context, struct pd_build *build,
+                                struct pd_build_facts *facts) {
+  const polyad_tensor *tensor = build->tensor;
+  *facts = (struct pd_build_facts){.nnz = tensor->nnz};
+  memcpy(facts->dims, tensor->dims, sizeof facts->dims);
+  facts->norm_square_scaled =
+      pd_sum_of_squares(context, tensor->nnz, tensor->type, tensor->values, &facts->norm_exponent);
+  for (uint64_t p = tensor->nnz; p-- > 0;) {
+    double value = pd_tensor_value(tensor, p);
+    facts->sum += value;
+    if (value >= 0) continue;
+    facts->has_negative = true;
+    facts->negative = value;
+    pd_tensor_coordinate(tensor, p, facts->negative_index);
+  }
+  return POLYAD_OK;
+}
+
 static const struct pd_device_build steps = {.takes = takes,
                                              .bytes = bytes,
                                              .open = open_build,
+                                             .facts = tell_facts,
                                              .close = close_build,
                                              .classes = classes,
                                              .tuples = see_tuples,
@@ -731,8 +750,124 @@ static void test_make(void **state) {
   polyad_context_destroy(context);
 }
 
-int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_storage),
-                                     cmocka_unit_test(test_sent), cmocka_unit_test(test_make)};
+/* ---- a tensor that is there alone -------------------------------------------------------------
+ */
+
+/* The shape of a tensor whose arrays nobody here has. */
+static polyad_tensor shape_of(const polyad_tensor *tensor) {
+  polyad_tensor without = *tensor;
+  memset(without.index, 0, sizeof without.index);
+  without.values = NULL;
+  return without;
+}
+
+/* A plan of it has the nonzeros, and what a plan of the tensor knows; `device` tells how much room
+ * there is. */
+static polyad_status plan_there(polyad_context *context, const struct pd_device *device,
+                                const polyad_tensor *tensor, const char *format,
+                                polyad_plan **plan) {
+  struct pd_build *sent = NULL;
+  polyad_plan_options options;
+  polyad_tensor shape = shape_of(tensor);
+  polyad_plan_options_init(&options);
+  struct pd_request request = {.format = pd_format_find(format),
+                               .variant = "auto",
+                               .rank = 4,
+                               .precision = tensor->type,
+                               .threads = 2,
+                               .sweeps = 15,
+                               .device = device,
+                               .sent = &sent};
+  *plan = NULL;
+  assert_int_equal(open_build(context, device, tensor, &sent), POLYAD_OK);
+  polyad_status status = pd_plan_create_one(context, &shape, false, &request, &options, plan);
+  assert_null(sent);
+  return status;
+}
+
+static void same_plan(polyad_context *context, const polyad_plan *plan,
+                      const polyad_tensor *tensor) {
+  polyad_tensor *back;
+  assert_int_equal(pd_plan_check(context, plan), POLYAD_OK);
+  assert_int_equal(pd_plan_expand(context, plan, &back), POLYAD_OK);
+  assert_true(polyad_tensor_hash(back) == polyad_tensor_hash(tensor));
+  assert_true(plan->norm == polyad_tensor_norm(tensor));
+  assert_true(plan->tensor_hash == 0);
+  for (uint64_t p = 0; p < tensor->nnz; ++p) {
+    if (pd_tensor_value(tensor, p) >= 0) continue;
+    assert_true(plan->negative.found && plan->negative.value == pd_tensor_value(tensor, p));
+    break;
+  }
+  polyad_tensor_destroy(back);
+}
+
+/* A device whose kernels are the CPU's. */
+static void make_near_device(struct pd_device_functions *functions, struct pd_device *device) {
+  make_device(functions, device);
+  device->kind = "cpu";
+}
+
+static void test_there_alone(void **state) {
+  (void)state;
+  static const char *const built[] = {"modecopy", "alto"};
+  polyad_context *context = NULL;
+  struct pd_device_functions functions;
+  struct pd_device device;
+  make_near_device(&functions, &device);
+  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
+  for (size_t c = 0; c < built_case_count; ++c)
+    for (size_t b = 0; b < sizeof built / sizeof *built; ++b) {
+      struct problem problem;
+      polyad_plan *plan;
+      problem_make(&built_cases[c], 1, 3, &problem);
+      polyad_tensor *tensor = problem_polyad(context, &problem, b % 2 ? POLYAD_F32 : POLYAD_F64);
+      polyad_status status = plan_there(context, &device, tensor, built[b], &plan);
+      if (status == POLYAD_OK) {
+        assert_non_null(plan->format->build_there);
+        same_plan(context, plan, tensor);
+      } else if (status != POLYAD_UNSUPPORTED) {
+        fail_msg("%s", polyad_last_error(context));
+      }
+      polyad_plan_destroy(plan);
+      polyad_tensor_destroy(tensor);
+      problem_free(&problem);
+    }
+  assert_int_equal(polyad_memory_in_use(context), 0);
+  polyad_context_destroy(context);
+}
+
+static uint64_t no_room(polyad_context *context, const struct pd_device *device) {
+  (void)context, (void)device;
+  return 100;
+}
+
+/* The host cannot step in for what the device cannot build. */
+static void test_there_alone_is_refused(void **state) {
+  (void)state;
+  polyad_context *context = NULL;
+  struct problem problem;
+  struct pd_device_functions functions;
+  struct pd_device device;
+  polyad_plan *plan;
+  make_near_device(&functions, &device);
+  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
+  problem_make(&built_cases[10], 1, 3, &problem);
+  polyad_tensor *tensor = problem_polyad(context, &problem, POLYAD_F64);
+  assert_int_equal(plan_there(context, &device, tensor, "csf", &plan), POLYAD_UNSUPPORTED);
+  assert_non_null(strstr(polyad_last_error(context), "it is built on the host"));
+  functions.memory_available = no_room;
+  assert_int_equal(plan_there(context, &device, tensor, "modecopy", &plan), POLYAD_MEMORY_LIMIT);
+  polyad_tensor_destroy(tensor);
+  problem_free(&problem);
+  assert_int_equal(polyad_memory_in_use(context), 0);
+  polyad_context_destroy(context);
+}
+
+/* An argument names the one test to run. */
+int main(int argc, char **argv) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_same_storage), cmocka_unit_test(test_sent), cmocka_unit_test(test_make),
+      cmocka_unit_test(test_there_alone), cmocka_unit_test(test_there_alone_is_refused)};
+  if (argc > 1) cmocka_set_test_filter(argv[1]);
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

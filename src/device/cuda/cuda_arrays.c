@@ -46,8 +46,8 @@ static polyad_status check_array(polyad_context *context, const struct pd_device
   return POLYAD_OK;
 }
 
-static polyad_status check_arrays(polyad_context *context, const struct pd_device *device,
-                                  const polyad_tensor_input *input) {
+static polyad_status cuda_arrays_check(polyad_context *context, const struct pd_device *device,
+                                       const polyad_tensor_input *input) {
   char what[32];
   for (int n = 0; n < input->order; ++n) {
     snprintf(what, sizeof what, "mode %d", pd_cuda_services->shown_mode(context, n));
@@ -62,9 +62,9 @@ static polyad_status check_arrays(polyad_context *context, const struct pd_devic
 /* ---- copying ----------------------------------------------------------------------------------
  */
 
-static polyad_status fail_index(polyad_context *context, const struct pd_device *device,
-                                const polyad_tensor_input *input, int mode, uint64_t p,
-                                uint64_t limit) {
+static polyad_status cuda_arrays_fail_index(polyad_context *context, const struct pd_device *device,
+                                            const polyad_tensor_input *input, int mode, uint64_t p,
+                                            uint64_t limit) {
   const struct pd_services *core = pd_cuda_services;
   const char *place = (const char *)input->index[mode] + (int64_t)p * input->index_stride[mode];
   int base = core->shown_mode(context, 0);
@@ -78,8 +78,8 @@ static polyad_status fail_index(polyad_context *context, const struct pd_device 
                     limit - 1 + (uint64_t)base, base);
 }
 
-static polyad_status fail_value(polyad_context *context, const struct pd_device *device,
-                                const polyad_tensor_input *input, uint64_t p) {
+static polyad_status cuda_arrays_fail_value(polyad_context *context, const struct pd_device *device,
+                                            const polyad_tensor_input *input, uint64_t p) {
   const struct pd_services *core = pd_cuda_services;
   const char *place = (const char *)input->values + (int64_t)p * input->value_stride;
   int base = core->shown_mode(context, 0);
@@ -106,8 +106,8 @@ static uint64_t limit_of(const polyad_tensor_input *input, int mode) {
 }
 
 /* Indices and values as a build has them, and the lengths of the modes. */
-static polyad_status copy_arrays(polyad_context *context, const polyad_tensor_input *input,
-                                 struct pd_build *build, struct pd_gpu_arrays_found *there) {
+static polyad_status cuda_arrays_copy(polyad_context *context, const polyad_tensor_input *input,
+                                      struct pd_build *build, struct pd_gpu_arrays_found *there) {
   struct pd_gpu_arrays_found found;
   PD_CUDA_ENTER(context, build->device);
   for (int n = 0; n < build->order; ++n) {
@@ -126,11 +126,13 @@ static polyad_status copy_arrays(polyad_context *context, const polyad_tensor_in
   PD_TRY(pd_cuda_copy_out(context, build->device, &found, there, sizeof found));
   for (int n = 0; n < build->order; ++n) {
     if (found.bad_index[n] != UINT64_MAX)
-      return fail_index(context, build->device, input, n, found.bad_index[n], limit_of(input, n));
+      return cuda_arrays_fail_index(context, build->device, input, n, found.bad_index[n],
+                                    limit_of(input, n));
     build->dims[n] = input->dims != NULL ? input->dims[n] : found.largest[n] + 1;
   }
-  return found.bad_value == UINT64_MAX ? POLYAD_OK
-                                       : fail_value(context, build->device, input, found.bad_value);
+  return found.bad_value == UINT64_MAX
+             ? POLYAD_OK
+             : cuda_arrays_fail_value(context, build->device, input, found.bad_value);
 }
 
 /* ---- merging ----------------------------------------------------------------------------------
@@ -236,12 +238,11 @@ static polyad_status sort_and_merge(polyad_context *context, struct pd_build *bu
 
 static polyad_status arrays_make(polyad_context *context, const polyad_tensor_input *input,
                                  struct pd_build *build, struct pd_gpu_arrays_found *there) {
-  PD_CUDA_ENTER(context, build->device);
   struct pd_gpu_arrays_found none = {.zeros = 0};
   memset(none.bad_index, 0xff, sizeof none.bad_index);
   none.bad_value = none.bad_run = none.negative = UINT64_MAX;
   PD_TRY(pd_cuda_copy_in(context, build->device, there, &none, sizeof none));
-  PD_TRY(copy_arrays(context, input, build, there));
+  PD_TRY(cuda_arrays_copy(context, input, build, there));
   if (!pd_cuda_build.takes(build->nnz, build->order, build->dims))
     return pd_cuda_services->fail(context, POLYAD_UNSUPPORTED,
                                   "a mode is longer than %d; expected shorter modes for arrays on "
@@ -261,7 +262,7 @@ polyad_status pd_cuda_arrays_open(polyad_context *context, const struct pd_devic
                                   "%" PRIu64 " nonzeros are given; expected 1 to %d in arrays on a "
                                   "device",
                                   input->nnz, INT32_MAX);
-  PD_TRY(check_arrays(context, device, input));
+  PD_TRY(cuda_arrays_check(context, device, input));
   PD_CUDA_ENTER(context, device);
   PD_TRY(PD_CUDA(context, state, cudaDeviceSynchronize())); /* whoever writes them has ended */
   PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *build, (void **)&build));
