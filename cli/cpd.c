@@ -215,16 +215,22 @@ static int build_plan(struct cpd *cpd) {
   cli_set_tuning(session, &options);
   polyad_status made = POLYAD_OK;
   bool able = refuses_streaming(cpd) == NULL && session->team == NULL;
-  if (cli_streams(session, &cpd->streaming, cpd->file, &options, &read, able)) {
+  bool streams = cli_streams(session, &cpd->streaming, cpd->file, &options, &read, able);
+  if (streams) {
     made = build_streaming(cpd, &options, &read);
   } else {
     status = build_in_memory(cpd, &options, &made);
     if (status != 0) return status;
-    if (cli_streams_instead(session, &cpd->streaming, made)) {
+    streams = cli_streams_instead(session, &cpd->streaming, made);
+    if (streams) {
       forget_tensor(cpd);
       made = build_streaming(cpd, &options, &read);
     }
   }
+  /* The file is read while a plan that streams is made: what is wrong is in it, as when it is read
+   * into memory. */
+  if (streams && cpd->streaming.options_hold && made != POLYAD_OK)
+    return cli_library_failure(session->context);
   return cli_library_status(session->context, made);
 }
 

@@ -10,30 +10,30 @@ static bool read_again(const char *path) {
 }
 
 /* The room on disk that it will take, where that is known. */
-static void tell_room(const struct cli_session *session, uint64_t disk) {
+static void tell_room(const struct cli_session *session, const struct cli_streaming *streaming) {
   char room[32];
-  if (disk > 0)
+  if (streaming->disk > 0)
     cli_talk(session, "while it streams it takes about %s of room on disk\n",
-             cli_bytes(room, disk));
+             cli_bytes(room, streaming->disk));
 }
 
 bool cli_streams(const struct cli_session *session, struct cli_streaming *streaming,
                  const char *path, const polyad_plan_options *options,
                  const polyad_read_options *read, bool able) {
-  uint64_t bytes = 0, disk = 0, limit = polyad_memory_limit(session->context);
+  uint64_t bytes = 0, limit = polyad_memory_limit(session->context);
   char need[32], have[32];
   bool automatic = strcmp(streaming->stream, "auto") == 0;
   bool always = strcmp(streaming->stream, "always") == 0;
   streaming->able = automatic && able && read_again(path);
-  if (polyad_plan_memory_from_file(session->context, path, options, read, &bytes, &disk) !=
-      POLYAD_OK)
-    bytes = disk = 0;
+  streaming->disk = 0;
+  streaming->options_hold = polyad_plan_memory_from_file(session->context, path, options, read,
+                                                         &bytes, &streaming->disk) == POLYAD_OK;
   if (streaming->able && bytes > limit)
     cli_talk(session,
              "the tensor would take %s of memory and the limit is %s: it streams from disk\n",
              cli_bytes(need, bytes), cli_bytes(have, limit));
   always |= streaming->able && bytes > limit;
-  if (always) tell_room(session, disk);
+  if (always) tell_room(session, streaming);
   return always;
 }
 
@@ -45,6 +45,7 @@ bool cli_streams_instead(const struct cli_session *session, const struct cli_str
            "the limit of %s leaves no room for the tensor and a format beside it: it streams from "
            "disk\n",
            cli_bytes(have, polyad_memory_limit(session->context)));
+  tell_room(session, streaming);
   return true;
 }
 

@@ -8,6 +8,8 @@ struct cli_streaming {
   const char *stream;    /* "auto", "always" or "never" */
   const char *spill_dir; /* NULL: the library's */
   bool able;             /* out: it can stream where memory is not enough */
+  bool options_hold;     /* out: nothing is wrong with the plan's options */
+  uint64_t disk;         /* out: bytes that it takes there; 0: not known */
 };
 
 /* clang-format off */

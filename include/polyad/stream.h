@@ -49,11 +49,11 @@ typedef struct polyad_stream_info {
 /** Estimates the memory that a decomposition by CP-ALS takes at most when the tensor in a file is
  *  held in memory: reading it, building the smallest format, or computing; and the room that it
  *  takes on disk at most when it streams. Of a .ptn file the header is looked at, of text (.tns) a
- *  few samples, which tell about how many lines there are; modes are then taken to be shorter than
- *  2^32, and factors are not counted.
+ *  few samples, which tell about how many lines there are, or, of compressed text, its first 4 MiB;
+ *  modes are then taken to be shorter than 2^32, and factors are not counted.
  *  @param read   how text is read; NULL: defaults
- *  @param[out] memory, disk  0: not known, since the file is compressed or short text, or of
- * another format, or the device is no CPU; `disk` may be NULL
+ *  @param[out] memory, disk  0: not known, since the file is short text, or of another format, or
+ *  the device is no CPU; the memory of compressed text is not estimated; `disk` may be NULL
  *  @return POLYAD_INVALID_ARGUMENT, POLYAD_OUT_OF_MEMORY */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_plan_memory_from_file(
     polyad_context *context, const char *path, const polyad_plan_options *options,

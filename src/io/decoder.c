@@ -41,6 +41,10 @@ bool pd_decoder_compressed(const struct pd_decoder *d) { return d->encoding != P
 
 int64_t pd_decoder_size(const struct pd_decoder *d) { return d->regular ? d->size : -1; }
 
+uint64_t pd_decoder_consumed(const struct pd_decoder *d) {
+  return d->raw_total - (d->raw_used - d->raw_at);
+}
+
 void pd_decoder_stop(struct pd_decoder *d) { atomic_store(&d->stop, true); }
 
 /* A pipe may never deliver what nobody wants any more. */

@@ -21,6 +21,8 @@ void pd_decoder_stop(struct pd_decoder *decoder);
 bool pd_decoder_compressed(const struct pd_decoder *decoder);
 /** Size of a regular file, -1 for pipes. */
 int64_t pd_decoder_size(const struct pd_decoder *decoder);
+/** Bytes of the file that what was read so far came from. */
+uint64_t pd_decoder_consumed(const struct pd_decoder *decoder);
 /** Fills the buffer from a plain regular file with several threads. */
 polyad_status pd_decoder_read_parallel(struct pd_decoder *decoder, int threads, void *buffer,
                                        size_t size, size_t *got);

@@ -220,6 +220,8 @@ polyad_status pd_input_error(struct pd_input *s, uint64_t line) {
   return pd_decoder_fail(s->decoder, line);
 }
 
+bool pd_input_compressed(const struct pd_input *s) { return pd_decoder_compressed(s->decoder); }
+
 uint64_t pd_input_plain_size(const struct pd_input *s) {
   int64_t size = pd_decoder_size(s->decoder);
   if (size < 0 || pd_decoder_compressed(s->decoder)) return 0;

@@ -31,6 +31,8 @@ polyad_status pd_input_error(struct pd_input *input, uint64_t line);
 polyad_status pd_input_cut(struct pd_input *input, int part, int parts, uint64_t *begin);
 /** Line ends in the first bytes of a plain regular file. */
 polyad_status pd_input_count_lines(struct pd_input *input, uint64_t bytes, uint64_t *lines);
+/** Whether what is read passes through a decompressor. */
+bool pd_input_compressed(const struct pd_input *input);
 /** Size of a plain regular file, or of the part that is left of it; 0 when it is not known or the
  * data is compressed. */
 uint64_t pd_input_plain_size(const struct pd_input *input);

@@ -1,4 +1,5 @@
 #include "io/packed_file.h"
+#include "io/decoder.h"
 #include "io/formats.h"
 #include "io/sorted_runs.h"
 #include "io/tns_line.h"
@@ -105,6 +106,28 @@ static int count_modes(const char *text, const char *end, bool pattern) {
   return 0;
 }
 
+/* About how many lines compressed text has: as if all of it were as its first megabytes are. */
+static uint64_t lines_of_compressed(polyad_context *context, const char *path) {
+  enum { SAMPLE = 4 << 20, PIECE = 64 << 10 };
+  struct pd_decoder *decoder;
+  uint64_t lines = 0, read = 0;
+  char text[PIECE];
+  size_t got = PIECE;
+  if (pd_decoder_open(context, path, &decoder) != POLYAD_OK) return 0;
+  polyad_status status = POLYAD_OK;
+  while (status == POLYAD_OK && got == PIECE && read < SAMPLE) {
+    status = pd_decoder_read(decoder, text, PIECE, &got);
+    for (size_t k = 0; k < got; ++k)
+      lines += text[k] == '\n';
+    read += got;
+  }
+  uint64_t from = pd_decoder_consumed(decoder);
+  double whole = (double)pd_decoder_size(decoder);
+  pd_decoder_close(decoder);
+  if (status != POLYAD_OK || from == 0) return 0;
+  return got < PIECE ? lines : (uint64_t)((double)lines / (double)from * whole);
+}
+
 polyad_status pd_packed_file_estimate(polyad_context *context, const char *path,
                                       const polyad_read_options *options,
                                       struct pd_packed_estimate *estimate) {
@@ -124,6 +147,10 @@ polyad_status pd_packed_file_estimate(polyad_context *context, const char *path,
     estimate->order =
         count_modes((const char *)head, (const char *)head + size, options->pattern != 0);
   estimate->nnz = estimate->text ? pd_input_expected_lines(input) : 0;
+  estimate->compressed = pd_input_compressed(input);
   pd_input_close(input);
+  if (!estimate->text || !estimate->compressed) return POLYAD_OK;
+  estimate->nnz = lines_of_compressed(context, path);
+  pd_begin(context);
   return POLYAD_OK;
 }

@@ -16,7 +16,7 @@ polyad_status pd_packed_file_open(polyad_context *context, const char *path,
 
 /** What is known of the nonzeros of a file before they are read. */
 struct pd_packed_estimate {
-  bool text;
+  bool text, compressed;
   int order;    /* 0: not known */
   uint64_t nnz; /* of text an estimate; 0: not known */
 };

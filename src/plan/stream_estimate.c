@@ -96,7 +96,8 @@ polyad_status polyad_plan_memory_from_file(polyad_context *context, const char *
     PD_TRY(find_header(context, path, &header, &known));
   if (estimate.text && known) header_of_text(&estimate, &request, &header);
   if (!known) return POLYAD_OK;
-  *memory = in_memory(&header, &request, estimate.text);
+  /* Whether it fits is not left to a guess from the beginning of a compressed file. */
+  if (!estimate.compressed) *memory = in_memory(&header, &request, estimate.text);
   if (disk != NULL) *disk = on_disk(&header, &request, estimate.text);
   return POLYAD_OK;
 }
