@@ -173,7 +173,7 @@ static cJSON *make_json(const struct tucker *tucker) {
   cli_json_real(o, "seconds_mttkrp", NAN);
   cli_json_reals(o, "seconds_ttmc", tucker->info.seconds_mttkrp, order);
   cli_json_reals(o, "seconds_ttmc_total", tucker->info.seconds_mttkrp_total, order);
-  cli_json_trace(o, &run);
+  cli_json_trace(o, &tucker->session, &run);
   cli_json_manifest(o, &tucker->session, &run);
   return o;
 }

@@ -33,7 +33,7 @@ cJSON *cli_cpd_json(const struct cli_session *session, const struct cli_cpd_resu
   }
   cli_json_count(o, "regularized_solves", info->regularized_solves);
   cli_json_starts(o, info, apr ? "log_likelihood" : "fit");
-  cli_json_trace(o, &result->run);
+  cli_json_trace(o, session, &result->run);
   cli_json_streaming(o, result->run.plan);
   cli_json_team(o, result->run.plan, result->run.members);
   cli_json_manifest(o, session, &result->run);

@@ -97,6 +97,8 @@ int cli_json_write(struct cli_session *session, cJSON *object) {
     cJSON_Delete(object);
     return 0;
   }
+  /* That takes its time, which belongs to the run. Processes of a team are still connected. */
+  if (session->team == NULL) polyad_devices_close();
   cli_json_phases(object);
   char *text = cJSON_Print(object);
   cJSON_Delete(object);

@@ -1,10 +1,30 @@
 #include "run_report.h"
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 
 static uint64_t peak_bytes(void) {
   struct rusage usage;
   return getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_maxrss * 1024 : 0;
+}
+
+/* Bytes of memory that GPUs have of their own, one item for each that the plan is on. */
+static void put_device_memory(cJSON *object, const struct cli_session *session,
+                              const struct cli_run *run) {
+  cJSON *list = cJSON_AddArrayToObject(object, "device_memory");
+  char names[512], *rest = NULL;
+  snprintf(names, sizeof names, "%s", polyad_plan_device(run->plan));
+  for (char *name = strtok_r(names, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest)) {
+    uint64_t predicted = polyad_plan_device_bytes(run->plan, name), peak;
+    if (predicted == 0 || polyad_device_memory(session->context, name, NULL, &peak) != POLYAD_OK)
+      continue;
+    cJSON *item = cJSON_CreateObject();
+    cli_json_text(item, "device", name);
+    cli_json_count(item, "peak_bytes", peak);
+    cli_json_count(item, "predicted_bytes", predicted);
+    cJSON_AddItemToArray(list, item);
+  }
 }
 
 void cli_json_subject(cJSON *object, const struct cli_run *run) {
@@ -75,10 +95,11 @@ void cli_json_starts(cJSON *object, const polyad_run_info *info, const char *wha
   }
 }
 
-void cli_json_trace(cJSON *object, const struct cli_run *run) {
+void cli_json_trace(cJSON *object, const struct cli_session *session, const struct cli_run *run) {
   const polyad_run_info *info = run->info;
   cli_json_count(object, "bytes_format", polyad_plan_bytes(run->plan));
   cli_json_count(object, "peak_bytes", peak_bytes());
+  put_device_memory(object, session, run);
   cli_json_text(object, "diagnosis", info->diagnosis);
   cJSON *rows = cJSON_AddArrayToObject(object, "trace");
   for (int k = 0; k < info->trace_rows; ++k) {

@@ -24,7 +24,7 @@ void cli_tell_starts(const struct cli_session *session, const polyad_run_info *i
                      const char *what, double tolerance);
 /** The array "starts" of the JSON object; `what` is the key of what they maximised. */
 void cli_json_starts(cJSON *object, const polyad_run_info *info, const char *what);
-/** ... memory, and the array "trace", a row per iteration. */
-void cli_json_trace(cJSON *object, const struct cli_run *run);
+/** ... memory, of GPUs too, and the array "trace", a row per iteration. */
+void cli_json_trace(cJSON *object, const struct cli_session *session, const struct cli_run *run);
 
 #endif

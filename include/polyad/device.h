@@ -32,6 +32,21 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_device_describe(polyad_context *c
  *  @return POLYAD_INVALID_ARGUMENT for another word, POLYAD_DEVICE when that device is not there */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_device_describe_named(
     polyad_context *context, const char *name, polyad_device_description *about);
+/** Bytes of its own memory that polyad holds on the device called `name`, and the most that it has
+ *  held since the process began: storages, factors and what is needed to compute; not what the
+ *  driver and libraries take. Both are 0 of a device whose memory is the host's, which
+ *  polyad_memory_in_use() counts, and of OpenCL's.
+ *  @param[out] in_use, peak  may be NULL
+ *  @return as polyad_device_describe_named() */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_device_memory(polyad_context *context,
+                                                             const char *name, uint64_t *in_use,
+                                                             uint64_t *peak);
+/** Ends the drivers of GPUs that the process has opened, for a program that is about to end: that
+ *  takes about a tenth of a second, which it would else spend after its last line. What lies on
+ * GPUs is gone: workspaces are to be destroyed before, plans may be afterwards, and the devices are
+ * lost (POLYAD_DEVICE_LOST). No other thread may be in a call, and nothing else of the process may
+ * use the GPUs, since their primary contexts end. Does nothing where several GPUs are open. */
+POLYAD_API void polyad_devices_close(void);
 /** One line that says why there is no device of `kind` ("cuda", "opencl"), or "" if there is. Opens
  *  devices of that kind. */
 POLYAD_API const char *polyad_device_why_not(polyad_context *context, const char *kind);

@@ -74,6 +74,9 @@ struct pd_device_functions {
                              uint64_t bytes);
   /** Waits until all work is done; reports errors of earlier work. */
   polyad_status (*synchronize)(polyad_context *context, const struct pd_device *device);
+  /** Bytes of its own memory that are allocated, and the most that ever were. NULL: not counted, as
+   * where its memory is the host's. */
+  void (*memory_used)(const struct pd_device *device, uint64_t *in_use, uint64_t *peak);
   /** Bytes that may still be allocated. */
   uint64_t (*memory_available)(polyad_context *context, const struct pd_device *device);
   /** Marks a place in the stream; timer_stop waits for all work and tells how long the device

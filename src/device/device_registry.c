@@ -222,6 +222,22 @@ polyad_status polyad_device_describe_named(polyad_context *context, const char *
   return POLYAD_OK;
 }
 
+polyad_status polyad_device_memory(polyad_context *context, const char *name, uint64_t *in_use,
+                                   uint64_t *peak) {
+  PD_ENTER(context);
+  char full[NAME_BYTES];
+  uint64_t now = 0, most = 0;
+  if (name == NULL) return pd_fail(context, POLYAD_INVALID_ARGUMENT, "the name is NULL");
+  PD_TRY(device_registry_resolve(context, name, full));
+  const struct pd_device *device = device_registry_find(full);
+  if (device->functions->memory_used != NULL) device->functions->memory_used(device, &now, &most);
+  if (in_use != NULL) *in_use = now;
+  if (peak != NULL) *peak = most;
+  return POLYAD_OK;
+}
+
+void polyad_devices_close(void) { pd_modules_close(); }
+
 const char *polyad_device_why_not(polyad_context *context, const char *kind) {
   (void)context;
   return kind == NULL || strcmp(kind, "cpu") == 0 ? "" : pd_module_why_not(kind);

@@ -122,6 +122,13 @@ const struct pd_module *pd_module_open(const char *kind) {
   return it == NULL || !it->has_devices ? NULL : get(it, true);
 }
 
+void pd_modules_close(void) {
+  pthread_mutex_lock(&lock);
+  for (int k = 0; k < MODULES; ++k)
+    if (modules[k].opened && modules[k].module.close != NULL) modules[k].module.close();
+  pthread_mutex_unlock(&lock);
+}
+
 const struct pd_mpi_module *pd_module_mpi(const char *name, const char **why_not) {
   const struct pd_module *module = pd_module_load(name);
   *why_not = module->why_not;

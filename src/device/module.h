@@ -57,6 +57,9 @@ struct pd_module {
   const struct pd_mpi_module *mpi; /* of a module for an MPI; else NULL */
   /** Starts the driver and fills in `devices`, or why_not. Called once. */
   void (*open)(struct pd_module *module);
+  /** Ends what open() and the use of the devices have started in the driver; from then on they are
+   * lost, and what was allocated there may be released. NULL: nothing takes long to end. */
+  void (*close)(void);
   int device_count;
   struct pd_device_entry devices[PD_MODULE_DEVICES];
   char why_not[256]; /* why device_count is 0, or nothing could be loaded, in one line */
@@ -74,6 +77,8 @@ bool pd_module_device_at(int which, struct pd_device_entry *entry);
 const struct pd_module *pd_module_load(const char *kind);
 /** The module for a kind of device, opened; NULL when polyad knows no such kind of device. */
 const struct pd_module *pd_module_open(const char *kind);
+/** Calls close() of those that were opened. */
+void pd_modules_close(void);
 /** The module for an MPI, "openmpi" or "mpich"; NULL, and why, when it is not there. */
 const struct pd_mpi_module *pd_module_mpi(const char *name, const char **why_not);
 /** Why there is no device of `kind`; "" when there is one. */

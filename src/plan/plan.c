@@ -312,6 +312,26 @@ static bool passes_beside(const struct pd_request *request, const polyad_tensor 
          tensor->nnz >= 1 << 16 && !pd_tensor_is_elsewhere(tensor);
 }
 
+/* What building takes, or else the storage, a workspace and what CP-ALS keeps: factors and spares,
+ * and its small matrices. */
+static uint64_t predict_device_bytes(const polyad_context *context, const struct pd_traits *traits,
+                                     const struct pd_request *request,
+                                     const struct pd_candidate *chosen) {
+  const struct pd_device *device = request->device;
+  uint64_t rank = request->rank, rows = 0, small = 0;
+  if (device->functions->memory_used == NULL) return 0;
+  for (int n = 0; n < traits->order; ++n) {
+    rows = pd_add_saturated(rows, traits->dims[n]);
+    small = pd_add_saturated(small, pd_mul_saturated(rank, (rank + 1) * sizeof(double)));
+  }
+  small = pd_add_saturated(small, pd_mul_saturated(rank, (rank + 2) * sizeof(double)));
+  small = pd_add_saturated(small, device->linalg->work_bytes(rank, polyad_threads(context)));
+  uint64_t spares = pd_mul_saturated(rows, rank * pd_type_bytes(request->precision));
+  uint64_t runs = pd_add_saturated(pd_add_saturated(chosen->device_bytes, spares), small);
+  uint64_t builds = pd_storage_device_bytes(chosen->format, traits, request, chosen->storage_bytes);
+  return builds > runs ? builds : runs;
+}
+
 polyad_status pd_plan_create_one(polyad_context *context, polyad_tensor *tensor, bool take,
                                  struct pd_request *request, const polyad_plan_options *options,
                                  polyad_plan **result) {
@@ -346,6 +366,7 @@ polyad_status pd_plan_create_one(polyad_context *context, polyad_tensor *tensor,
   request->variant = candidates[choice].variant;
   memcpy(request->parameter, candidates[choice].parameter, sizeof request->parameter);
   plan->device = request->device;
+  plan->device_bytes = predict_device_bytes(context, &traits, request, &candidates[choice]);
   plan->compute = request->compute;
   plan->format = candidates[choice].format;
   plan->kernels = candidates[choice].kernels;
@@ -487,6 +508,16 @@ const char *polyad_plan_format(const polyad_plan *plan) { return plan->format->n
 const char *polyad_plan_variant(const polyad_plan *plan) { return plan->variant; }
 
 const char *polyad_plan_device(const polyad_plan *plan) { return plan->devices; }
+
+uint64_t polyad_plan_device_bytes(const polyad_plan *plan, const char *device) {
+  uint64_t bytes = 0;
+  for (int k = 0; k < pd_members_count(plan); ++k) {
+    const polyad_plan *part = pd_members_plan(plan, k);
+    if (strcmp(part->device->name, device) == 0)
+      bytes = pd_add_saturated(bytes, part->device_bytes);
+  }
+  return bytes;
+}
 
 uint64_t polyad_plan_bytes(const polyad_plan *plan) {
   uint64_t bytes = 0;

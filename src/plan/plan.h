@@ -45,6 +45,7 @@ struct polyad_plan {
                            sum, longest_row and negative; NULL: no team shares the plan */
   struct pd_members *members; /* of a team of devices of this process, of which this is member 0's
                                  plan; NULL: there is none (plan/members.h) */
+  uint64_t device_bytes;      /* predicted: polyad_plan_device_bytes() */
   char devices[256];          /* names, such as "cuda:0" or, of several, "cuda:0,cpu" */
   char variant[PD_REASON_BYTES];
   char explanation[PD_EXPLANATION_BYTES];

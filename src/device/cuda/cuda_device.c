@@ -78,6 +78,7 @@ static polyad_status cuda_device_allocate_locked(polyad_context *context,
   block->next = state->blocks;
   state->blocks = block;
   state->bytes_in_use = total;
+  if (total > state->bytes_peak) state->bytes_peak = total;
   *out = block->pointer;
   return POLYAD_OK;
 }
@@ -108,6 +109,7 @@ static void cuda_device_release(polyad_context *context, const struct pd_device 
     break;
   }
   pthread_mutex_unlock(&state->lock);
+  if (atomic_load(&state->lost)) return; /* gone with the rest, and a call would start it anew */
   if (cudaSetDevice(device->index) != cudaSuccess || cudaFree(pointer) != cudaSuccess)
     (void)cudaGetLastError();
 }
@@ -188,6 +190,15 @@ static polyad_status cuda_device_synchronize(polyad_context *context,
                                              const struct pd_device *device) {
   PD_CUDA_ENTER(context, device);
   return PD_CUDA(context, state, cudaStreamSynchronize(stream));
+}
+
+static void cuda_device_memory_used(const struct pd_device *device, uint64_t *in_use,
+                                    uint64_t *peak) {
+  struct pd_cuda_state *state = pd_cuda_state_of(device);
+  pthread_mutex_lock(&state->lock);
+  *in_use = state->bytes_in_use;
+  *peak = state->bytes_peak;
+  pthread_mutex_unlock(&state->lock);
 }
 
 static uint64_t cuda_device_memory_available(polyad_context *context,
@@ -302,6 +313,7 @@ const struct pd_device_functions pd_cuda_device_functions = {
     .pin = cuda_device_pin,
     .fill_zero = cuda_device_fill_zero,
     .synchronize = cuda_device_synchronize,
+    .memory_used = cuda_device_memory_used,
     .memory_available = cuda_device_memory_available,
     .timer_start = cuda_device_timer_start,
     .timer_stop = cuda_device_timer_stop,
