@@ -234,16 +234,23 @@ static void store_products(const struct pd_alto_job *job, const double *tile, ui
     }
 }
 
-/* <B, product> of a nonzero, product in the order of a row of sums. */
-static double model_of(const struct pd_alto_job *job, const void *own, const double *product) {
-  const bool narrow = job->alto->type == POLYAD_F32;
+/* <B, product> of a nonzero, product in the order of a row of sums; `narrow` is a constant wherever
+ * this is inlined. */
+static inline __attribute__((always_inline)) double
+model_sized(const struct pd_alto_job *job, bool narrow, const void *own, const double *product) {
+  const uint64_t *column_of = job->column_of, columns = job->sums_columns;
   double model = 0;
-  for (uint64_t k = 0; k < job->sums_columns; ++k) {
-    uint64_t c = job->column_of[k];
+  for (uint64_t k = 0; k < columns; ++k) {
+    uint64_t c = column_of[k];
     if (c == PD_ALTO_NO_COLUMN) continue;
     model += product[k] * (narrow ? (double)((const float *)own)[c] : ((const double *)own)[c]);
   }
   return model;
+}
+
+static double model_of(const struct pd_alto_job *job, const void *own, const double *product) {
+  return job->alto->type == POLYAD_F32 ? model_sized(job, true, own, product)
+                                       : model_sized(job, false, own, product);
 }
 
 static double value_of(const struct pd_alto_job *job, const struct pd_alto_work *work, uint32_t p) {
@@ -267,7 +274,8 @@ static void weigh_tile(const struct pd_alto_job *job, const struct pd_alto_work 
   for (uint32_t p = 0; p < work->count; ++p, tile += job->padded) {
     double model = model_of(job, work->own[p], tile);
     double weight = PD_LOSS_SLOPE(job->loss.kind, value_of(job, work, p), model, job->loss.least);
-    for (uint64_t k = 0; k < job->sums_columns; ++k)
+    const uint64_t columns = job->sums_columns;
+    for (uint64_t k = 0; k < columns; ++k)
       tile[k] *= weight;
   }
 }
@@ -346,7 +354,7 @@ static void start_work(const struct pd_alto_job *job, const struct block *block,
   work->prefetch_own = job->weighs && beyond_cache(rows, row);
   work->prefetch_sums = !job->atomic && job->products_out == NULL && !job->gains &&
                         beyond_cache(rows, job->padded * sizeof(double));
-  work->prefetches |= work->prefetch_sums;
+  work->prefetches |= work->prefetch_own || work->prefetch_sums;
 }
 
 static void drive(const struct pd_alto_job *job, const struct pd_alto_part *part) {

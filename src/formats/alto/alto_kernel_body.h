@@ -4,103 +4,77 @@
 
 #include "formats/rowsum/kernel_vector.h"
 
-/* Columns that have pointers in registers; more of them only where their number is no constant. */
-#define KNOWN 4
-
 /* Fetches what the nonzero PD_ALTO_AHEAD places on will need. */
 static inline __attribute__((always_inline)) void
-PD_NAME(fetch)(const struct pd_alto_work *work, const char *const *at, uint32_t p, int columns) {
+PD_NAME(fetch)(const struct pd_alto_work *work, const char *const *at, uint32_t p) {
   const int bytes = (int)(VECTORS * LANES * sizeof(VAL));
   const uint32_t next = p + PD_ALTO_AHEAD;
-  for (int g = 0; g < columns; ++g)
+  for (int g = 0; g < work->columns; ++g)
     if (work->prefetch[g])
-      for (int line = 0; line < (bytes + 63) / 64; ++line)
-        __builtin_prefetch(at[g * PD_ALTO_COLUMN + PD_ALTO_AHEAD] + work->first + line * 64, 0, 3);
+      PD_UNROLLED for (int line = 0; line < (bytes + 63) / 64; ++line) __builtin_prefetch(
+          at[g * PD_ALTO_COLUMN + PD_ALTO_AHEAD] + work->first + line * 64, 0, 3);
+  if (work->prefetch_own)
+    PD_UNROLLED for (int line = 0; line < (bytes + 63) / 64; ++line)
+        __builtin_prefetch(work->own[next] + line * 64, 0, 3);
   if (work->prefetch_sums)
-    for (int line = 0; line < (VECTORS * LANES * 8 + 63) / 64; ++line)
-      __builtin_prefetch(work->sum[next] + work->sums_first + line * 64, 1, 3);
+    PD_UNROLLED for (int line = 0; line < (VECTORS * LANES * 8 + 63) / 64; ++line)
+        __builtin_prefetch(work->sum[next] + work->sums_first + line * 64, 1, 3);
 }
 
 static inline __attribute__((always_inline)) VEC PD_NAME(row)(const char *row, uint64_t place) {
   return *(const VEC *)(row + place);
 }
 
-/* Products of a nonzero's rows, all vectors before anything is stored: a store might change any
- * pointer, for all that the compiler knows. */
-static inline __attribute__((always_inline)) void
-PD_NAME(multiply)(const char *const *at, int columns, uint64_t first, uint64_t tail, VEC *product) {
-  const char *row[KNOWN];
-  for (int g = 0; g < columns && g < KNOWN; ++g)
-    row[g] = at[g * PD_ALTO_COLUMN];
-  for (int v = 0; v < VECTORS; ++v) {
-    uint64_t place = first + PD_NAME(place)(tail, v);
-    product[v] = PD_NAME(row)(row[0], place);
-    for (int g = 1; g < columns; ++g)
-      product[v] *= PD_NAME(row)(g < KNOWN ? row[g] : at[g * PD_ALTO_COLUMN], place);
-  }
-}
-
 /* sums += x * product, in double. */
 static inline __attribute__((always_inline)) void PD_NAME(into)(VAL x, const VEC *product,
                                                                 double *sums) {
   VEC total[VECTORS];
-  for (int v = 0; v < VECTORS; ++v)
-    if (VAL_IS_DOUBLE)
-      total[v] = *(const VEC *)(sums + v * LANES) + x * product[v];
-    else
-      total[v] = x * product[v];
-  for (int v = 0; v < VECTORS; ++v)
+  PD_EACH_VECTOR {
+    total[v] = x * product[v];
+    if (VAL_IS_DOUBLE) total[v] += *(const VEC *)(sums + v * LANES);
+  }
+  PD_EACH_VECTOR {
     if (VAL_IS_DOUBLE)
       *(VEC *)(sums + v * LANES) = total[v];
     else
       PD_NAME(flush)(&total[v], false, sums + v * LANES);
+  }
 }
 
 static inline __attribute__((always_inline)) void
-PD_NAME(add_columns)(const struct pd_alto_work *work, int columns, bool prefetches) {
+PD_NAME(add_columns)(const struct pd_alto_work *work, int columns) {
   const VAL *x = work->values;
   const char *const *at = work->row[0];
-  const uint64_t first = work->first, tail = work->tail, sums_first = work->sums_first;
+  const uint64_t sums_first = work->sums_first;
   const char *const *sum = work->sum;
   const uint32_t count = work->count;
+  const bool prefetches = work->prefetches;
   for (uint32_t p = 0; p < count; ++p) {
     VEC product[VECTORS];
-    if (prefetches) PD_NAME(fetch)(work, at + p, p, columns);
-    for (int v = 0; v < VECTORS && columns == 0; ++v)
-      product[v] = (VEC){0} + 1;
-    if (columns > 0) PD_NAME(multiply)(at + p, columns, first, tail, product);
-    PD_NAME(into)(x[p], product, (double *)(sum[p] + sums_first));
+    if (prefetches) PD_NAME(fetch)(work, at + p, p);
+    /* all vectors before anything is stored: a store might change any pointer, for all that the
+     * compiler knows */
+    PD_NAME(multiply)(at + p, PD_ALTO_COLUMN, columns, work->first, work->tail, 1, product);
+    PD_NAME(into)(x[p], product, (double *)(uintptr_t)PD_NAME(from)(sum[p], sums_first));
   }
 }
 
 static void PD_NAME(add)(const struct pd_alto_work *work) {
-  if (work->columns < 0) __builtin_unreachable();
-  if (work->prefetches) switch (work->columns) {
-    case 2:
-      PD_NAME(add_columns)(work, 2, true);
-      return;
-    case 3:
-      PD_NAME(add_columns)(work, 3, true);
-      return;
-    default:
-      PD_NAME(add_columns)(work, work->columns, true);
-      return;
-    }
   switch (work->columns) {
   case 1:
-    PD_NAME(add_columns)(work, 1, false);
+    PD_NAME(add_columns)(work, 1);
     return;
   case 2:
-    PD_NAME(add_columns)(work, 2, false);
+    PD_NAME(add_columns)(work, 2);
     return;
   case 3:
-    PD_NAME(add_columns)(work, 3, false);
+    PD_NAME(add_columns)(work, 3);
     return;
   case 4:
-    PD_NAME(add_columns)(work, 4, false);
+    PD_NAME(add_columns)(work, 4);
     return;
   default:
-    PD_NAME(add_columns)(work, work->columns, false);
+    PD_NAME(add_columns)(work, work->columns);
     return;
   }
 }
@@ -142,18 +116,13 @@ PD_NAME(phi_columns)(const struct pd_alto_work *work, int columns) {
   const uint64_t tail = work->tail;
   const char *const *sum = work->sum, *const *owns = work->own;
   const uint32_t count = work->count;
+  const bool prefetches = work->prefetches;
   for (uint32_t p = 0; p < count; ++p) {
-    const char *own = owns[p];
     VEC product[VECTORS], dot = {0};
-    if (work->prefetches) PD_NAME(fetch)(work, at + p, p, columns);
-    if (work->prefetch_own)
-      for (int line = 0; line < (int)(VECTORS * LANES * sizeof(VAL) + 63) / 64; ++line)
-        __builtin_prefetch(owns[p + PD_ALTO_AHEAD] + line * 64, 0, 3);
-    for (int v = 0; v < VECTORS && columns == 0; ++v)
-      product[v] = (VEC){0} + 1;
-    if (columns > 0) PD_NAME(multiply)(at + p, columns, 0, tail, product);
-    for (int v = 0; v < VECTORS; ++v) {
-      VEC mine = PD_NAME(row)(own, PD_NAME(place)(tail, v));
+    if (prefetches) PD_NAME(fetch)(work, at + p, p);
+    PD_NAME(multiply)(at + p, PD_ALTO_COLUMN, columns, 0, tail, 1, product);
+    PD_EACH_VECTOR {
+      VEC mine = PD_NAME(row)(owns[p], PD_NAME(place)(tail, v));
       if (v == VECTORS - 1) mine *= keep;
       dot += mine * product[v];
     }
@@ -163,7 +132,6 @@ PD_NAME(phi_columns)(const struct pd_alto_work *work, int columns) {
 }
 
 static void PD_NAME(phi)(const struct pd_alto_work *work) {
-  if (work->columns < 0) __builtin_unreachable();
   switch (work->columns) {
   case 1:
     PD_NAME(phi_columns)(work, 1);
@@ -182,5 +150,4 @@ static void PD_NAME(phi)(const struct pd_alto_work *work) {
 
 static const struct pd_alto_kernel PD_NAME(instance) = {PD_NAME(add), PD_NAME(phi)};
 
-#undef KNOWN
 #include "formats/rowsum/kernel_vector_end.h"

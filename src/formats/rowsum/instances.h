@@ -1,9 +1,10 @@
 /* All instances of KERNEL_BODY for one type VAL and full vectors of FULL_LANES lanes; shorter
  * vectors serve ranks below FULL_LANES (lanes_for() in weights_body.h): two of 4 lanes ranks 4 to
  * 7, two of 8 lanes ranks 8 to 15, and one to three single numbers the ranks below, of which there
- * is one where full vectors have two lanes. Ends with the table of them: each is a struct INSTANCE.
- */
+ * is one where full vectors have two lanes. Where SHORTER, the table of another instruction set, is
+ * defined, short vectors are its. Ends with the table of them: each is a struct INSTANCE. */
 
+#ifndef SHORTER
 #define LANES 1
 #define VECTORS 1
 #include KERNEL_BODY
@@ -22,10 +23,6 @@
 #include "formats/rowsum/instances_few.h"
 #undef LANES
 #endif
-#if FULL_LANES > 8
-#define LANES 8
-#include "formats/rowsum/instances_few.h"
-#undef LANES
 #endif
 #define LANES FULL_LANES
 #include "formats/rowsum/instances_full.h"
@@ -41,19 +38,20 @@ static const struct INSTANCE *PD_OF_TYPE(pick_, VAL)(int lanes, int vectors) {
       &PD_RUN(FULL_LANES, 1, VAL), &PD_RUN(FULL_LANES, 2, VAL), &PD_RUN(FULL_LANES, 3, VAL),
       &PD_RUN(FULL_LANES, 4, VAL), &PD_RUN(FULL_LANES, 5, VAL), &PD_RUN(FULL_LANES, 6, VAL),
       &PD_RUN(FULL_LANES, 7, VAL), &PD_RUN(FULL_LANES, 8, VAL)};
+  if (lanes == FULL_LANES) return full[vectors - 1];
+#ifdef SHORTER
+  return SHORTER.pick(sizeof(VAL) == 4 ? POLYAD_F32 : POLYAD_F64, lanes, vectors);
+#else
+#if FULL_LANES > 4
+  static const struct INSTANCE *const four[] = {&PD_RUN(4, 1, VAL), &PD_RUN(4, 2, VAL)};
+  if (lanes == 4) return four[vectors - 1];
+#endif
 #if FULL_LANES > 2
   static const struct INSTANCE *const one[] = {&PD_RUN(1, 1, VAL), &PD_RUN(1, 2, VAL),
                                                &PD_RUN(1, 3, VAL)};
 #else
   static const struct INSTANCE *const one[] = {&PD_RUN(1, 1, VAL)};
 #endif
-#if FULL_LANES > 4
-  static const struct INSTANCE *const four[] = {&PD_RUN(4, 1, VAL), &PD_RUN(4, 2, VAL)};
-  if (lanes == 4 && FULL_LANES != 4) return four[vectors - 1];
+  return one[vectors - 1];
 #endif
-#if FULL_LANES > 8
-  static const struct INSTANCE *const eight[] = {&PD_RUN(8, 1, VAL), &PD_RUN(8, 2, VAL)};
-  if (lanes == 8) return eight[vectors - 1];
-#endif
-  return lanes == 1 ? one[vectors - 1] : full[vectors - 1];
 }

@@ -3,6 +3,9 @@
 #define PD_ROWSUM_KERNEL_H
 
 #include "formats/rowsum/rowsum.h"
+#ifdef __AVX__
+#include <immintrin.h>
+#endif
 
 enum {
   PD_BLOCK = 128, /* nonzeros whose row offsets are decoded at once; float sums of at most so

@@ -14,151 +14,101 @@
 #else
 #define CHAINS 1
 #endif
-
 #if VECTORS <= 2
-#define PD_UNROLL _Pragma("GCC unroll 16")
+#define PD_SOME_UNROLLED PD_UNROLLED
 #else
-#define PD_UNROLL _Pragma("GCC unroll 1")
+#define PD_SOME_UNROLLED PD_ROLLED
 #endif
 
-/* One nonzero into `sum`; `columns` is a constant wherever this is inlined, but for many modes. */
-static inline __attribute__((always_inline)) void PD_NAME(add)(const struct pd_run *run,
-                                                               const char *const *at, VAL x,
-                                                               int columns, bool prefetches,
-                                                               VEC *sum) {
-  const uint64_t first = run->first;
-  if (prefetches)
-    for (int g = 0; g < columns; ++g)
-      if (run->prefetch[g])
-        for (int line = 0; line < (int)(VECTORS * LANES * sizeof(VAL) + 63) / 64; ++line)
-          __builtin_prefetch(at[g * COLUMN + PD_AHEAD] + first + line * 64, 0, 3);
-  for (int v = 0; v < VECTORS; ++v) {
-    uint64_t place = first + PD_NAME(place)(run->tail, v);
-    if (columns == 0) {
-      sum[v] += x;
-      continue;
-    }
-    VEC product = x * *(const VEC *)(at[0] + place);
-    for (int g = 1; g < columns - 1; ++g)
-      product *= *(const VEC *)(at[g * COLUMN] + place);
-    if (columns == 1)
-      sum[v] += product;
-    else
-      sum[v] += product * *(const VEC *)(at[(columns - 1) * COLUMN] + place);
+/* Fetches the rows of the nonzeros that come PD_AHEAD after the next `count`, a constant. */
+static inline __attribute__((always_inline)) void
+PD_NAME(fetch)(const struct pd_run *run, const char *const *at, int columns, int count) {
+  for (int g = 0; g < columns; ++g) {
+    if (!run->prefetch[g]) continue;
+    const char *const *row = at + g * COLUMN + PD_AHEAD;
+    PD_UNROLLED for (int c = 0; c < count; ++c)
+        PD_UNROLLED for (int line = 0; line < (int)(VECTORS * LANES * sizeof(VAL) + 63) / 64;
+                         ++line) __builtin_prefetch(row[c] + run->first + line * 64, 0, 3);
   }
 }
 
-/* total = the sum of the nonzeros [x, end), whose rows are at `at`. */
+/* One nonzero into `sum`. */
+static inline __attribute__((always_inline)) void
+PD_NAME(add)(const struct pd_run *run, const char *const *at, VAL x, int columns, VEC *sum) {
+  VEC product[VECTORS];
+  PD_NAME(multiply)(at, COLUMN, columns, run->first, run->tail, x, product);
+  PD_EACH_VECTOR sum[v] += product[v];
+}
+
+/* total = the sum of the nonzeros [x, end), whose rows are at `at`; `columns` is a constant up to
+ * 4, and what is more has one chain. */
 static inline __attribute__((always_inline)) void
 PD_NAME(sum_terms)(const struct pd_run *run, const VAL *x, const VAL *end, const char *const *at,
-                   int columns, bool prefetches, VEC *total) {
+                   int columns, int chains, VEC *total) {
   VEC sum[CHAINS][VECTORS];
-  for (int c = 0; c < CHAINS; ++c)
-    for (int v = 0; v < VECTORS; ++v)
-      sum[c][v] = (VEC){0};
-  for (; x + CHAINS <= end; x += CHAINS, at += CHAINS)
-    for (int c = 0; c < CHAINS; ++c)
-      PD_NAME(add)(run, at + c, x[c], columns, prefetches, sum[c]);
-  for (; x < end; ++x, ++at)
-    PD_NAME(add)(run, at, *x, columns, prefetches, sum[0]);
-  for (int v = 0; v < VECTORS; ++v) {
-    total[v] = sum[0][v];
-    for (int c = 1; c < CHAINS; ++c)
-      total[v] += sum[c][v];
+  PD_UNROLLED for (int c = 0; c < CHAINS; ++c) PD_EACH_VECTOR sum[c][v] = (VEC){0};
+  for (; x + chains <= end; x += chains, at += chains) {
+    if (run->prefetches) PD_NAME(fetch)(run, at, columns, chains);
+    PD_UNROLLED for (int c = 0; c < chains; ++c) PD_NAME(add)(run, at + c, x[c], columns, sum[c]);
   }
+  if (chains > 1) PD_ROLLED for (; x < end; ++x, ++at) {
+      if (run->prefetches) PD_NAME(fetch)(run, at, columns, 1);
+      PD_NAME(add)(run, at, *x, columns, sum[0]);
+    }
+  PD_EACH_VECTOR total[v] = sum[0][v];
+  PD_UNROLLED for (int c = 1; c < chains; ++c) PD_EACH_VECTOR total[v] += sum[c][v];
 }
 
 /* Sums of PD_TERMS nonzeros are added up, so that none goes through many additions of floats. */
 static inline __attribute__((always_inline)) void
-PD_NAME(sum)(const struct pd_run *run, int columns, bool prefetches, double *sums) {
+PD_NAME(sum)(const struct pd_run *run, int columns, int chains, double *sums) {
   const VAL *x = run->values, *end = x + run->count;
   const char *const *at = run->row[0];
   VEC total[VECTORS], part[VECTORS];
   if (VAL_IS_DOUBLE) {
-    PD_NAME(sum_terms)(run, x, end, at, columns, prefetches, total);
+    PD_NAME(sum_terms)(run, x, end, at, columns, chains, total);
   } else {
-    for (int v = 0; v < VECTORS; ++v)
-      total[v] = (VEC){0};
+    PD_EACH_VECTOR total[v] = (VEC){0};
     for (; x < end; x += PD_TERMS, at += PD_TERMS) {
       const VAL *stop = end - x < PD_TERMS ? end : x + PD_TERMS;
-      PD_NAME(sum_terms)(run, x, stop, at, columns, prefetches, part);
-      for (int v = 0; v < VECTORS; ++v)
-        total[v] += part[v];
+      PD_NAME(sum_terms)(run, x, stop, at, columns, chains, part);
+      PD_EACH_VECTOR total[v] += part[v];
       if (stop == end) break; /* no address behind the values */
     }
   }
-  for (int v = 0; v < VECTORS; ++v)
-    PD_NAME(flush)(&total[v], run->fresh, sums + v * LANES);
+  PD_EACH_VECTOR PD_NAME(flush)(&total[v], run->fresh, sums + v * LANES);
 }
 
 static void PD_NAME(run)(const struct pd_run *run, double *sums) {
-  if (run->columns < 0) __builtin_unreachable();
-  if (run->prefetches) switch (run->columns) {
-    case 1:
-      PD_NAME(sum)(run, 1, true, sums);
-      return;
-    case 2:
-      PD_NAME(sum)(run, 2, true, sums);
-      return;
-    case 3:
-      PD_NAME(sum)(run, 3, true, sums);
-      return;
-    case 4:
-      PD_NAME(sum)(run, 4, true, sums);
-      return;
-    default:
-      PD_NAME(sum)(run, run->columns, true, sums);
-      return;
-    }
   switch (run->columns) {
   case 1:
-    PD_NAME(sum)(run, 1, false, sums);
+    PD_NAME(sum)(run, 1, CHAINS, sums);
     return;
   case 2:
-    PD_NAME(sum)(run, 2, false, sums);
+    PD_NAME(sum)(run, 2, CHAINS, sums);
     return;
   case 3:
-    PD_NAME(sum)(run, 3, false, sums);
+    PD_NAME(sum)(run, 3, CHAINS, sums);
     return;
   case 4:
-    PD_NAME(sum)(run, 4, false, sums);
+    PD_NAME(sum)(run, 4, CHAINS, sums);
     return;
   default:
-    PD_NAME(sum)(run, run->columns, false, sums);
+    PD_NAME(sum)(run, run->columns, 1, sums);
     return;
   }
-}
-
-/* The columns of vector v of a nonzero's row of Pi. */
-static inline __attribute__((always_inline)) VEC PD_NAME(product)(const char *const *at,
-                                                                  uint64_t place, int columns) {
-  if (columns == 0) return (VEC){0} + (VAL)1;
-  VEC product = *(const VEC *)(at[0] + place);
-  for (int g = 1; g < columns; ++g)
-    product *= *(const VEC *)(at[g * COLUMN] + place);
-  return product;
 }
 
 /* One nonzero's row of Pi times b: a vector of partial sums. */
 static inline __attribute__((always_inline)) VEC PD_NAME(times)(const struct pd_run *run,
                                                                 const char *const *at, int columns,
                                                                 const VEC *b, char *tile) {
-  VEC sum = (VEC){0};
-  for (int v = 0; v < VECTORS; ++v) {
-    uint64_t place = run->first + PD_NAME(place)(run->tail, v);
-    VEC product = PD_NAME(product)(at, place, columns);
-    if (tile != NULL) *(VEC *)(tile + place) = product;
-    sum += product * b[v];
-  }
+  VEC product[VECTORS], sum = (VEC){0};
+  PD_NAME(multiply)(at, COLUMN, columns, run->first, run->tail, 1, product);
+  PD_EACH_VECTOR sum += product[v] * b[v];
+  if (tile != NULL)
+    PD_EACH_VECTOR *(VEC *)(tile + run->first + PD_NAME(place)(run->tail, v)) = product[v];
   return sum;
-}
-
-/* Rows of the nonzeros after the next ones. */
-static void PD_NAME(fetch)(const struct pd_run *run, const char *const *at) {
-  for (int g = 0; g < run->columns; ++g)
-    for (int c = 0; c < LANES && run->prefetch[g]; ++c)
-      for (int line = 0; line < (int)(VECTORS * LANES * sizeof(VAL) + 63) / 64; ++line)
-        __builtin_prefetch(at[g * COLUMN + c + PD_AHEAD] + run->first + line * 64, 0, 3);
 }
 
 /* The vector of the sums of LANES vectors' lanes; overwrites them. */
@@ -170,24 +120,21 @@ static inline __attribute__((always_inline)) VEC PD_NAME(fold)(VEC *part) {
 static inline __attribute__((always_inline)) void
 PD_NAME(weigh)(const struct pd_run *run, int columns, const struct pd_dots *to) {
   VEC b[VECTORS];
-  for (int v = 0; v < VECTORS; ++v)
-    b[v] = *(const VEC *)((const VAL *)to->b + v * LANES);
+  PD_EACH_VECTOR b[v] = *(const VEC *)((const VAL *)to->b + v * LANES);
   const char *const *at = run->row[0];
   VAL *out = to->dots;
   char *tile = to->tile;
   const uint64_t step = tile == NULL ? 0 : to->tile_stride;
   for (int64_t left = run->count; left > 0; left -= LANES, at += LANES, out += LANES) {
     VEC part[LANES];
-    if (run->prefetches && left >= LANES) PD_NAME(fetch)(run, at);
     if (left >= LANES) {
-      PD_UNROLL
-      for (int c = 0; c < LANES; ++c, tile += step)
-        part[c] = PD_NAME(times)(run, at + c, columns, b, tile);
+      if (run->prefetches) PD_NAME(fetch)(run, at, run->columns, LANES);
+      PD_SOME_UNROLLED for (int c = 0; c < LANES; ++c, tile += step) part[c] =
+          PD_NAME(times)(run, at + c, columns, b, tile);
     } else {
-      for (int c = 0; c < LANES; ++c)
-        part[c] = (VEC){0};
-      for (int c = 0; c < left; ++c, tile += step)
-        part[c] = PD_NAME(times)(run, at + c, columns, b, tile);
+      PD_UNROLLED for (int c = 0; c < LANES; ++c) part[c] = (VEC){0};
+      PD_ROLLED for (int c = 0; c < left; ++c, tile += step) part[c] =
+          PD_NAME(times)(run, at + c, columns, b, tile);
     }
     VEC dots = PD_NAME(fold)(part);
     if (!to->fresh) dots += *(const VEC *)out;
@@ -214,7 +161,7 @@ static void PD_NAME(dots)(const struct pd_run *run, const struct pd_dots *to) {
 
 static const struct pd_instance PD_NAME(instance) = {PD_NAME(run), PD_NAME(dots)};
 
-#undef PD_UNROLL
+#undef PD_SOME_UNROLLED
 #undef CHAINS
 #undef COLUMN
 #include "formats/rowsum/kernel_vector_end.h"

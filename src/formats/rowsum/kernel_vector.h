@@ -9,6 +9,17 @@
 #define HALF PD_NAME(half)
 #define WIDE PD_NAME(wide)
 
+#define PD_EACH_VECTOR PD_UNROLLED for (int v = 0; v < VECTORS; ++v)
+
+/* From float to double: GCC 12 takes four instructions where the processor has one. */
+#if LANES == 16 && defined __AVX512F__
+#define PD_WIDEN(half) ((WIDE)_mm512_cvtps_pd((__m256)(half)))
+#elif LANES == 8 && defined __AVX__
+#define PD_WIDEN(half) ((WIDE)_mm256_cvtps_pd((__m128)(half)))
+#else
+#define PD_WIDEN(half) __builtin_convertvector(half, WIDE)
+#endif
+
 #if LANES == 1
 typedef VAL VEC;
 #else
@@ -28,22 +39,57 @@ static inline __attribute__((always_inline)) uint64_t PD_NAME(place)(uint64_t ta
   return v == VECTORS - 1 ? tail : (uint64_t)v * LANES * sizeof(VAL);
 }
 
-/* Sets or adds to sums in double; half a vector at a time, since a float vector has twice the
- * lanes of a double one. */
+/* Columns of a row from byte `first` on. The compiler does not see through the sum of many vectors:
+ * it would add each one's distance to `first`, once for all rows, and run out of registers. */
+static inline __attribute__((always_inline)) const char *PD_NAME(from)(const char *row,
+                                                                       uint64_t first) {
+  row += first;
+#if VECTORS > 2
+  __asm__("" : "+r"(row));
+#endif
+  return row;
+}
+
+/* product = x times the rows at[g * distance]. Up to four rows are a constant wherever this is
+ * inlined, and each vector is made at once; of more, or none, each row is taken whole. */
+static inline __attribute__((always_inline)) void PD_NAME(multiply)(const char *const *at,
+                                                                    int distance, int columns,
+                                                                    uint64_t first, uint64_t tail,
+                                                                    VAL x, VEC *product) {
+  PD_EACH_VECTOR product[v] = (VEC){0} + x;
+  if (columns < 1 || columns > 4) {
+    PD_ROLLED for (int g = 0; g < columns; ++g) {
+      const char *row = PD_NAME(from)(at[g * distance], first);
+      PD_EACH_VECTOR product[v] *= *(const VEC *)(row + PD_NAME(place)(tail, v));
+    }
+    return;
+  }
+  const char *row[4];
+  PD_UNROLLED for (int g = 0; g < 4; ++g) if (g < columns) row[g] =
+      PD_NAME(from)(at[g * distance], first);
+  PD_EACH_VECTOR {
+    const uint64_t place = PD_NAME(place)(tail, v);
+    PD_UNROLLED for (int g = 0; g < 4; ++g) if (g < columns) product[v] *=
+        *(const VEC *)(row[g] + place);
+  }
+}
+
+/* Sets or adds to sums in double; half a float vector at a time, since a double one has half the
+ * lanes. */
 static inline __attribute__((always_inline)) void PD_NAME(flush)(const VEC *total, bool fresh,
                                                                  double *sums) {
 #if LANES == 1
   *sums = fresh ? (double)*total : *sums + (double)*total;
+#elif VAL_IS_DOUBLE
+  VEC sum = *total;
+  if (!fresh) sum += *(VEC *)sums;
+  *(VEC *)sums = sum;
 #else
   HALF half[2];
   __builtin_memcpy(half, total, sizeof half);
-  for (int h = 0; h < 2; ++h) {
+  PD_UNROLLED for (int h = 0; h < 2; ++h) {
     WIDE *to = (WIDE *)(sums + h * (LANES / 2));
-#if LANES > 2
-    WIDE wide = __builtin_convertvector(half[h], WIDE);
-#else
-    WIDE wide = (double)half[h];
-#endif
+    WIDE wide = PD_WIDEN(half[h]);
     if (!fresh) wide += *to;
     *to = wide;
   }

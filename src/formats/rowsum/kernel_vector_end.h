@@ -4,3 +4,5 @@
 #undef PD_NAME
 #undef PD_PASTE
 #undef PD_PASTE2
+#undef PD_EACH_VECTOR
+#undef PD_WIDEN
