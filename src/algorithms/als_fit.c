@@ -193,6 +193,7 @@ struct pd_norm pd_als_norm(const struct pd_als *als) {
 
 polyad_status pd_als_enqueue_fit(struct pd_als *const *als, int runs) {
   struct pd_norm norms[PD_SHARED_COLUMNS];
+  if (runs < 1) return POLYAD_OK;
   for (int k = 0; k < runs; ++k)
     norms[k] = pd_als_norm(als[k]);
   PD_TRY(als[0]->linalg->model_norm(als[0]->context, runs, norms));
@@ -265,6 +266,7 @@ polyad_status pd_als_fetch_fit(struct pd_als *const *als, int runs) {
   double scalar[PD_SHARED_COLUMNS][PD_SCALARS];
   struct pd_linalg_work *work[PD_SHARED_COLUMNS];
   bool summed[PD_SHARED_COLUMNS];
+  if (runs < 1) return POLYAD_OK;
   for (int k = 0; k < runs; ++k) {
     work[k] = als[k]->work;
     summed[k] = expects_residual(als[k]);

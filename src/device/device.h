@@ -140,6 +140,9 @@ polyad_status pd_matrix_create(polyad_context *context, const struct pd_device *
                                struct pd_matrix *matrix);
 /** Elements from row to row of a factor on the device. */
 uint64_t pd_factor_stride(const struct pd_device *device, polyad_type type, uint64_t columns);
+/** Bytes on the device that a copy of a factor to or from the host takes beside it. */
+uint64_t pd_factor_copy_bytes(const struct pd_device *device, polyad_type type, uint64_t rows,
+                              uint64_t columns);
 /** A matrix as kernels read and write factors fastest: rows begin pd_factor_stride() elements
  * apart. What lies behind a row's columns is zero, and kernels keep it so. */
 polyad_status pd_factor_create(polyad_context *context, const struct pd_device *device,

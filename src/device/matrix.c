@@ -69,6 +69,18 @@ void pd_matrix_destroy(polyad_context *context, struct pd_matrix *matrix) {
 
 enum { ROOM_BYTES = 64 << 20 };
 
+/* Rows that the room has place for. */
+static uint64_t room_rows(uint64_t rows, uint64_t row_bytes) {
+  uint64_t most = ROOM_BYTES / row_bytes + 1;
+  return most < rows ? most : rows;
+}
+
+uint64_t pd_factor_copy_bytes(const struct pd_device *device, polyad_type type, uint64_t rows,
+                              uint64_t columns) {
+  if (pd_factor_stride(device, type, columns) == columns) return 0;
+  return room_rows(rows, columns * pd_type_bytes(type)) * columns * pd_type_bytes(type);
+}
+
 /* The rows of a matrix that lie apart, `in` from the host or `out` to it, by way of a room on the
  * device where they follow each other: as many at a time as fit into it. */
 static polyad_status copy_rows(polyad_context *context, const struct pd_matrix *matrix,
@@ -76,8 +88,7 @@ static polyad_status copy_rows(polyad_context *context, const struct pd_matrix *
   const struct pd_device *device = matrix->device;
   const struct pd_device_functions *functions = device->functions;
   uint64_t item = pd_type_bytes(matrix->type), row = matrix->columns * item;
-  uint64_t step = matrix->stride * item, most = ROOM_BYTES / row + 1;
-  if (most > matrix->rows) most = matrix->rows;
+  uint64_t step = matrix->stride * item, most = room_rows(matrix->rows, row);
   polyad_status status = POLYAD_OK;
   void *room = NULL;
   if (most == 0) return POLYAD_OK;

@@ -38,7 +38,8 @@ static void assess_device(polyad_context *context, const struct pd_traits *trait
   if (kernels->device_bytes != NULL) bytes = kernels->device_bytes(traits, request, bytes);
   for (int n = 0; n < traits->order; ++n)
     rows = pd_add_saturated(rows, traits->dims[n]);
-  uint64_t row = pd_mul_saturated(request->rank, pd_type_bytes(request->precision));
+  uint64_t stride = pd_factor_stride(device, request->precision, request->rank);
+  uint64_t row = pd_mul_saturated(stride, pd_type_bytes(request->precision));
   candidate->device_bytes = pd_add_saturated(bytes, pd_mul_saturated(rows, row));
   /* What the tensor takes there is free again afterwards. */
   candidate->device_free =

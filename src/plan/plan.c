@@ -326,7 +326,11 @@ static uint64_t predict_device_bytes(const polyad_context *context, const struct
   }
   small = pd_add_saturated(small, pd_mul_saturated(rank, (rank + 2) * sizeof(double)));
   small = pd_add_saturated(small, device->linalg->work_bytes(rank, polyad_threads(context)));
-  uint64_t spares = pd_mul_saturated(rows, rank * pd_type_bytes(request->precision));
+  uint64_t stride = pd_factor_stride(device, request->precision, rank);
+  uint64_t spares = pd_mul_saturated(rows, stride * pd_type_bytes(request->precision));
+  small =
+      pd_add_saturated(small, pd_factor_copy_bytes(device, request->precision,
+                                                   pd_longest(traits->order, traits->dims), rank));
   uint64_t runs = pd_add_saturated(pd_add_saturated(chosen->device_bytes, spares), small);
   uint64_t builds = pd_storage_device_bytes(chosen->format, traits, request, chosen->storage_bytes);
   return builds > runs ? builds : runs;
