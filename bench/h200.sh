@@ -113,6 +113,7 @@ test_gpu() {
   begin pairs timeout 500 "$build/tests/unit/test_pair" cuda,cpu cpu,cuda
   begin twotree timeout 500 "$build/tests/unit/test_twotree" cuda
   begin together timeout 500 "$build/tests/unit/test_als_together" cuda
+  begin methods timeout 500 "$build/tests/unit/test_methods_device" cuda
   begin gcp timeout 500 "$build/tests/property/test_gcp_property" cuda
   for name in cuda opencl; do
     [ ! -x "$build/tests/property/test_portable_property" ] ||

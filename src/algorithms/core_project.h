@@ -14,7 +14,10 @@ struct pd_tree {
   uint64_t *place;                      /* of the nonzeros in the tree's order */
   uint8_t *level;                       /* the first level at which a place differs from the one
                                            before it */
-  uint64_t *root;                       /* root r has the places root[r] to root[r + 1] - 1 */
+  void *leaf;                           /* place k's index of the last level, as the tensor's */
+  double *value;                        /* of place k */
+  uint64_t parts, *part;                /* part r has the places part[r] to part[r + 1] - 1: all of
+                                           a root, or some of its children where it has many */
   uint64_t nodes[POLYAD_MAX_ORDER + 1]; /* nodes[l]: different indices of the first l levels */
 };
 
@@ -35,7 +38,8 @@ double pd_project_work(const struct pd_tree *tree, const uint64_t *columns);
 
 /** core (columns[0] x columns[1] x ..., the last level fastest) = the projection. Sums of a node's
  *  children are multiplied by its row of the basis once; what is held at a time are the sums along
- *  one path from root to leaf and those of a few roots. The same bits for any number of threads.
+ *  one path from root to leaf and those of a few parts of roots. The same bits for any number of
+ * threads.
  *  @return POLYAD_CANCELLED, POLYAD_MEMORY_LIMIT, POLYAD_OUT_OF_MEMORY */
 polyad_status pd_project(struct pd_stage *stage, const struct pd_tree *tree,
                          const struct pd_bases *bases, double *core);

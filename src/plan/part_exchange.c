@@ -27,20 +27,20 @@ static uint64_t most_held(const struct pd_part *part, uint64_t columns) {
   return most;
 }
 
-static uint64_t rows_bytes(uint64_t rows, uint64_t columns) {
+static uint64_t sent_rows_bytes(uint64_t rows, uint64_t columns) {
   return pd_mul_saturated(rows, pd_mul_saturated(columns, sizeof(double)));
 }
 
 uint64_t pd_part_room_bytes(const struct pd_part *part, uint64_t columns) {
-  return pd_add_saturated(rows_bytes(most_lent(part), columns),
-                          rows_bytes(most_held(part, columns), columns));
+  return pd_add_saturated(sent_rows_bytes(most_lent(part), columns),
+                          sent_rows_bytes(most_held(part, columns), columns));
 }
 
 polyad_status pd_part_room_create(polyad_context *context, const struct pd_part *part,
                                   uint64_t columns, struct pd_part_room *room) {
   const struct pd_device *device = part->device;
-  uint64_t lent = rows_bytes(most_lent(part), columns);
-  uint64_t held = rows_bytes(most_held(part, columns), columns);
+  uint64_t lent = sent_rows_bytes(most_lent(part), columns);
+  uint64_t held = sent_rows_bytes(most_held(part, columns), columns);
   *room = (struct pd_part_room){0};
   polyad_status status = device->functions->allocate(context, device, lent, (void **)&room->rows);
   if (status == POLYAD_OK && held > 0)

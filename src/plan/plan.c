@@ -366,6 +366,8 @@ polyad_status pd_plan_create_one(polyad_context *context, polyad_tensor *tensor,
   if (there) pd_candidates_built_there(&traits, request, candidates, count);
   if (tunes(options))
     PD_TRY_CLEANUP(measure_or_recall(context, tensor, request, options, candidates, count));
+  if (!request->device->functions->host_memory) /* a lost device seems to have no memory */
+    PD_TRY_CLEANUP(request->device->functions->synchronize(context, request->device));
   PD_TRY_CLEANUP(pd_candidates_choose(context, candidates, count, request->sweeps, &choice));
   request->variant = candidates[choice].variant;
   memcpy(request->parameter, candidates[choice].parameter, sizeof request->parameter);

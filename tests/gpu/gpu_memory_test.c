@@ -28,7 +28,7 @@ static void compare(const struct mttkrp_case *from, const char *format, polyad_t
   polyad_plan_options options;
   polyad_cp_als_options run;
   polyad_ktensor *model = NULL;
-  polyad_run_info info;
+  polyad_run_info info = {0};
   uint64_t rows = 0;
   polyad_plan_options_init(&options);
   polyad_cp_als_options_init(&run);
@@ -62,9 +62,10 @@ static void compare(const struct mttkrp_case *from, const char *format, polyad_t
 static void test_peak(void **state) {
   (void)state;
   static const char *const formats[] = {"modecopy", "alto", "coo", "twotree"};
-  for (uint64_t k = 0; k < 4; ++k) {
+  for (int k = 0; k < 4; ++k) {
     const struct mttkrp_case from = {
-        "growing", 3, {3000 << 2 * k, 2000, 1000}, (size_t)20000 << 2 * k, SHAPE_UNIFORM, false};
+        "growing",     3,    {UINT64_C(3000) << 2 * k, 2000, 1000}, (size_t)20000 << 2 * k,
+        SHAPE_UNIFORM, false};
     compare(&from, formats[k], k % 2 == 0 ? POLYAD_F32 : POLYAD_F64);
   }
 }

@@ -35,7 +35,7 @@ struct pd_cuda_state {
   cudaEvent_t marks[PD_DEVICE_MARKS];
   void *pinned;                           /* the buffers, one after the other */
   cudaEvent_t stage_free[PD_CUDA_STAGES]; /* when the last copy from or to a buffer has ended */
-  uint64_t bytes_in_use, bytes_peak; /* now, and the most that there ever were */
+  uint64_t bytes_in_use, bytes_peak;      /* now, and the most that there ever were */
   struct pd_cuda_block *blocks;
 };
 
