@@ -217,8 +217,8 @@ polyad_status pd_storage_expand(polyad_context *context, const struct polyad_for
                                 const void *storage, const polyad_tensor *like,
                                 polyad_tensor **tensor);
 
-/** Slot `sum_depth` of kernels on the CPU, for floats: they add up at most 128 products in float, and
- * those sums in double. In double a whole row counts (pd_plan_sum_depth()). */
+/** Slot `sum_depth` of kernels on the CPU, for floats: they add up at most 128 products in float,
+ * and those sums in double. In double a whole row counts (pd_plan_sum_depth()). */
 uint64_t pd_sum_depth_on_cpu(const void *storage, const void *scratch, int mode,
                              uint64_t longest_row);
 
