@@ -69,9 +69,11 @@ static int set_cold(const struct bench *bench, const struct subject *subject, bo
 }
 
 /* Formats whose run of a mode rests on the runs before: flycoo's leaves the nonzeros in the order
- * of the next mode, and of twotree's modes the first of a side makes what serves the others. */
+ * of the next mode, and of twotree's and dense's modes the first of a group makes what serves the
+ * others. */
 static bool runs_in_turn(const char *format) {
-  return strcmp(format, "flycoo") == 0 || strcmp(format, "twotree") == 0;
+  return strcmp(format, "flycoo") == 0 || strcmp(format, "twotree") == 0 ||
+         strcmp(format, "dense") == 0;
 }
 
 /* All modes in turn, round by round, as an algorithm calls them. */

@@ -80,6 +80,7 @@ TESTS = [
     ("formats/hls/*", "hls_fragment hls"),
     ("formats/modecopy/*", "modecopy"),
     ("formats/twotree/*", "twotree"),
+    ("formats/dense/*", "mttkrp_property storage expand"),
     ("formats/portable/*", "portable_property"),
     ("formats/*ttmc*", "tucker ttmc_property"),
     ("formats/*", "baseline_formats mttkrp_property mttkrp_property_cases"),

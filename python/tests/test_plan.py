@@ -15,7 +15,7 @@ def labelled():
 
 def test_labels_go_along(labelled):
     for model in (polyad.cp_als(polyad.Plan(labelled, 2), 2),
-                  polyad.cp_apr(polyad.Plan(labelled, 2), 2, max_iters=2),
+                  polyad.cp_apr(polyad.Plan(labelled, 2, kernel="phi"), 2, max_iters=2),
                   polyad.tucker(polyad.Plan(labelled, kernel="ttmc"), 2)):
         assert model.labels == labelled.labels and model.mode_names == labelled.mode_names
 

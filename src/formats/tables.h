@@ -11,7 +11,8 @@
   X(csf)                                                                                           \
   X(modecopy)                                                                                      \
   X(flycoo)                                                                                        \
-  X(blco) X(mmcsf) X(bcsf) X(hbcsf) X(hicoo) X(fcoo) X(fwc) X(alto) X(hls) X(portable) X(twotree)
+  X(blco)                                                                                          \
+  X(mmcsf) X(bcsf) X(hbcsf) X(hicoo) X(fcoo) X(fwc) X(alto) X(hls) X(portable) X(twotree) X(dense)
 /** Those with kernels in the CUDA module. */
 #define PD_CUDA_FORMATS(X)                                                                         \
   X(modecopy)                                                                                      \

@@ -22,7 +22,7 @@ TTMC = ("coo", "csf", "modecopy", "alto", "hls")
 COMMANDS = {
     **{f"als {name}": (*CPD, "--format", name, "--output", "out.ktensor")
        for name in ("coo", "csf", "modecopy", "flycoo", "blco", "mmcsf", "bcsf", "hbcsf", "hicoo",
-                    "fcoo", "fwc", "alto", "hls", "portable", "twotree")},
+                    "fcoo", "fwc", "alto", "hls", "portable", "twotree", "dense")},
     "als hosvd": (*CPD, "--init", "hosvd", "--output", "out.ktensor"),
     "als nonnegative f32": (*CPD, "--nonnegative", "--precision", "f32", "--output", "out.ktensor"),
     **{f"{a} {f}": (*CPD, "-a", a, "--format", f, "--output", "out.ktensor")

@@ -44,7 +44,7 @@ run_all() { # run_all BUILD FOLDER
   cd "$2"
   "$polyad" generate x.ptn --dims 60,50,40 --nnz 4000 --rank 3 --poisson --seed 1 --quiet
   "$polyad" info x.ptn --json - | normal >info.json
-  for format in coo csf modecopy flycoo blco mmcsf bcsf hbcsf hicoo fcoo fwc alto hls portable twotree; do
+  for format in coo csf modecopy flycoo blco mmcsf bcsf hbcsf hicoo fcoo fwc alto hls portable twotree dense; do
     "$polyad" cpd x.ptn -r 5 --threads 3 --format $format --quiet --output "$format.ktensor" \
       --json "$format.raw"
     normal <"$format.raw" >"$format.json"

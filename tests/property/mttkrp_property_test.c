@@ -51,8 +51,13 @@ static polyad_plan *make_plan(polyad_context *context, const struct problem *pro
   return plan;
 }
 
+/* Format dense refuses large tensors that are almost empty, as all large ones here are. */
 static bool supported(const char *name, const struct mttkrp_case *from) {
   const struct polyad_format *format = pd_format_find(name);
+  double cells = 1;
+  for (int n = 0; n < from->order; ++n)
+    cells *= (double)from->dims[n];
+  if (strcmp(name, "dense") == 0 && cells > 0x1p20) return false;
   return from->order >= format->min_order && from->order <= format->max_order;
 }
 
@@ -179,6 +184,7 @@ static void linear(const char *format, const char *variant) {
   bool paper = strcmp(format, "coo") == 0 && strcmp(variant, "paper") == 0;
   if (paper || strstr(variant, "atomic") != NULL) return; /* atomic additions come in any order */
   const struct mttkrp_case *from = &cases[5];
+  if (!supported(format, from)) return;
   polyad_context *context = make_context(2);
   polyad_plan_options options;
   polyad_plan_options_init(&options);
@@ -247,6 +253,7 @@ static void test_one_row(void **state) {
 /* Modes in another order: the same sums; checked against the oracle of the permuted problem. */
 static void permuted(const char *format, const char *variant) {
   struct mttkrp_case from = cases[11], turned = from;
+  if (!supported(format, &from)) return;
   polyad_context *context = make_context(2);
   polyad_plan_options options;
   polyad_plan_options_init(&options);

@@ -406,6 +406,56 @@ static void test_columns_side_by_side(void **state) {
   assert_string_equal(shared, alone);
 }
 
+/* A tensor of 30 x 30 x 30 cells of which every `apart`-th is a nonzero. */
+static polyad_tensor *every_cell(polyad_context *context, uint64_t apart) {
+  enum { DIM = 30, CELLS = DIM * DIM * DIM };
+  static const uint64_t dims[3] = {DIM, DIM, DIM};
+  static uint64_t index[3][CELLS];
+  static double values[CELLS];
+  uint64_t count = 0;
+  for (uint64_t cell = 0; cell < CELLS; cell += apart, ++count) {
+    index[0][count] = cell / DIM / DIM;
+    index[1][count] = cell / DIM % DIM;
+    index[2][count] = cell % DIM;
+    values[count] = 1 + (double)(cell % 7);
+  }
+  polyad_tensor_input input;
+  polyad_tensor_input_init(&input);
+  input.order = 3;
+  input.dims = dims;
+  input.nnz = count;
+  input.index_type = POLYAD_U64;
+  for (int n = 0; n < 3; ++n) {
+    input.index[n] = index[n];
+    input.index_stride[n] = sizeof *index[n];
+  }
+  input.value_type = POLYAD_F64;
+  input.values = values;
+  input.value_stride = sizeof *values;
+  input.type = POLYAD_F64;
+  polyad_tensor *tensor = NULL;
+  assert_int_equal(polyad_tensor_create(context, &input, &tensor), POLYAD_OK);
+  return tensor;
+}
+
+/* Full arrays are stored with all their cells, others are not, and large empty ones cannot be. */
+static void test_full_tensors_are_dense(void **state) {
+  (void)state;
+  polyad_context *context = make_context();
+  for (uint64_t apart = 1; apart <= 50; apart += 49) {
+    polyad_tensor *tensor = every_cell(context, apart);
+    polyad_plan_options options;
+    polyad_plan *plan = NULL;
+    polyad_plan_options_init(&options);
+    options.rank = 8;
+    assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_OK);
+    assert_int_equal(strcmp(polyad_plan_format(plan), "dense") == 0, apart == 1);
+    polyad_plan_destroy(plan);
+    polyad_tensor_destroy(tensor);
+  }
+  polyad_context_destroy(context);
+}
+
 static void test_sweeps_of_a_run(void **state) {
   (void)state;
   polyad_run_options run = {.starts = 3, .max_iterations = 50, .tolerance = 0};
@@ -619,6 +669,7 @@ int main(void) {
       cmocka_unit_test(test_tuning_measures),
       cmocka_unit_test(test_building_counts_against_sweeps),
       cmocka_unit_test(test_explanation_has_the_sum),
+      cmocka_unit_test(test_full_tensors_are_dense),
       cmocka_unit_test(test_sweeps_of_a_run),
       cmocka_unit_test(test_phi_has_an_estimate_of_its_own),
       cmocka_unit_test(test_mttkrp_arguments),

@@ -1,0 +1,2 @@
+#define WALK pd_dense_walk_plain
+#include "formats/dense/dense_walk_body.h"
