@@ -45,13 +45,26 @@ static int set_threads(struct cli_session *session) {
   return 0;
 }
 
+/* Whether every thread finds a processor on which nothing else runs at this moment. */
+static bool processors_are_free(uint64_t threads) {
+  long processors = sysconf(_SC_NPROCESSORS_ONLN), running = 0;
+  FILE *file = fopen("/proc/loadavg", "re");
+  if (file == NULL) return false;
+  bool found = fscanf(file, "%*s %*s %*s %ld/", &running) == 1; /* this program is one of them */
+  fclose(file);
+  return found && processors > 0 && (uint64_t)running + threads <= (uint64_t)processors + 1;
+}
+
 /* By default libgomp's threads spin for milliseconds before they sleep, in which a busy machine
  * lets neither the others nor itself get on; a thousand turns last longer than the gaps between
- * kernels, and no longer. libgomp reads the number when it is loaded. */
+ * kernels, and no longer. On free processors spinning hinders nobody, and a thread that sleeps
+ * misses the start of the next kernel. libgomp reads the number when it is loaded. */
 static void spin_briefly(const struct cli_session *session) {
   uint64_t threads =
       session->threads > 0 ? session->threads : (uint64_t)polyad_threads(session->context);
-  if (threads < 2 || getenv("OMP_WAIT_POLICY") != NULL || getenv("GOMP_SPINCOUNT") != NULL) return;
+  if (threads < 2 || getenv("OMP_WAIT_POLICY") != NULL || getenv("GOMP_SPINCOUNT") != NULL ||
+      processors_are_free(threads))
+    return;
   if (setenv("GOMP_SPINCOUNT", "1000", 0) == 0) cli_self_start_again();
 }
 
