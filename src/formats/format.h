@@ -184,7 +184,7 @@ struct polyad_kernels {
   uint64_t (*device_bytes)(const struct pd_traits *traits, const struct pd_request *request,
                            uint64_t storage_bytes);
   /** Measured time of Phi divided by that of MTTKRP. The plan estimates Phi as its estimate for
-   *  MTTKRP times this ratio. 0: not known, counts as 1. */
+   *  MTTKRP times this ratio. 0: the estimate is of the request's kernel already. */
   double phi_over_mttkrp;
 };
 

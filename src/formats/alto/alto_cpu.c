@@ -283,5 +283,5 @@ const struct polyad_kernels pd_alto_kernels_cpu = {
     .device = "cpu",
     .walks = {&alto_cpu_scatter, &pd_alto_ttmc_walk},
     .sum_depth = pd_sum_depth_on_cpu,
-    .phi_over_mttkrp = 1.6,
+    .phi_over_mttkrp = 1.4,
 };

@@ -79,16 +79,25 @@ void pd_twotree_list_tiling(const struct pd_traits *traits, const struct pd_twot
 /* ---- the CPU ----------------------------------------------------------------------------------
  */
 
+/* A pass of Phi takes so many times as long as one of MTTKRP: the model's inner products come
+ * first.
+ */
+static const double PHI_PASS = 2.1;
+
+/* Phi's partial rows rest on the output's own factor too: no pass serves a second mode, and before
+ * each one they hold the products of the side's rows. */
 static double cost_on_cpu(const struct pd_traits *traits, const struct pd_request *request,
                           const struct pd_twotree_modes *modes) {
   struct pd_tiling tiling;
   struct pd_traits tuples;
   double row = (double)request->rank * (double)pd_type_bytes(request->precision), cost;
+  bool phi = request->kernel == POLYAD_KERNEL_PHI;
   pd_twotree_pass_tiling(traits, request, modes, &tiling);
-  cost = tiling.nanoseconds;
+  cost = tiling.nanoseconds * (phi ? PHI_PASS * modes->count : 1);
   if (modes->count == 1) return cost;
   pd_twotree_tuple_traits(traits, modes, pd_twotree_tuples(traits, modes), &tuples);
-  cost += (double)tuples.nnz * (row < 64 ? 1 : row / 64) * LINE_WRITTEN;
+  cost +=
+      (double)tuples.nnz * (row < 64 ? 1 : row / 64) * LINE_WRITTEN * (phi ? 2 * modes->count : 1);
   for (int k = 0; k < modes->count; ++k) {
     pd_tiling_choose(&tuples, request, 1 + k, false, &tiling);
     cost += tiling.nanoseconds;

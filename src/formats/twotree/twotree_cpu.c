@@ -190,5 +190,4 @@ const struct polyad_kernels pd_twotree_kernels_cpu = {
     .device = "cpu",
     .walks = {&twotree_cpu_rows},
     .sum_depth = twotree_cpu_sum_depth,
-    .phi_over_mttkrp = 4, /* no partial rows serve a second mode */
 };
