@@ -224,33 +224,35 @@ static void run_tile(const struct pd_alto_job *job, const struct pd_alto_part *p
 static void store_products(const struct pd_alto_job *job, const double *tile, uint64_t first,
                            uint32_t count) {
   for (uint32_t p = 0; p < count; ++p, tile += job->padded)
-    for (uint64_t k = 0; k < job->sums_columns; ++k) {
-      if (job->column_of[k] == PD_ALTO_NO_COLUMN) continue;
-      uint64_t at = (first + p) * job->rank + job->column_of[k];
-      if (job->alto->type == POLYAD_F32)
-        ((float *)job->products_out)[at] = (float)tile[k];
-      else
-        ((double *)job->products_out)[at] = tile[k];
-    }
+    for (const struct pd_alto_columns *c = job->columns; c < job->columns + job->runs; ++c)
+      for (uint64_t k = 0; k < c->count; ++k) {
+        uint64_t at = (first + p) * job->rank + c->column + k;
+        if (job->alto->type == POLYAD_F32)
+          ((float *)job->products_out)[at] = (float)tile[c->place + k];
+        else
+          ((double *)job->products_out)[at] = tile[c->place + k];
+      }
 }
 
-/* <B, product> of a nonzero, product in the order of a row of sums; `narrow` is a constant wherever
- * this is inlined. */
-static inline __attribute__((always_inline)) double
-model_sized(const struct pd_alto_job *job, bool narrow, const void *own, const double *product) {
-  const uint64_t *column_of = job->column_of, columns = job->sums_columns;
+/* <B, product> of a nonzero, product in the order of a row of sums. */
+static inline double model_of(const struct pd_alto_job *job, const void *own,
+                              const double *product) {
   double model = 0;
-  for (uint64_t k = 0; k < columns; ++k) {
-    uint64_t c = column_of[k];
-    if (c == PD_ALTO_NO_COLUMN) continue;
-    model += product[k] * (narrow ? (double)((const float *)own)[c] : ((const double *)own)[c]);
+  for (const struct pd_alto_columns *c = job->columns; c < job->columns + job->runs; ++c) {
+    const double *mine = product + c->place, *wide = (const double *)own + c->column;
+    const float *narrow = (const float *)own + c->column;
+    const uint64_t count = c->count;
+    if (job->alto->type == POLYAD_F32) {
+#pragma omp simd reduction(+ : model)
+      for (uint64_t k = 0; k < count; ++k)
+        model += mine[k] * (double)narrow[k];
+    } else {
+#pragma omp simd reduction(+ : model)
+      for (uint64_t k = 0; k < count; ++k)
+        model += mine[k] * wide[k];
+    }
   }
   return model;
-}
-
-static double model_of(const struct pd_alto_job *job, const void *own, const double *product) {
-  return job->alto->type == POLYAD_F32 ? model_sized(job, true, own, product)
-                                       : model_sized(job, false, own, product);
 }
 
 static double value_of(const struct pd_alto_job *job, const struct pd_alto_work *work, uint32_t p) {
@@ -275,6 +277,7 @@ static void weigh_tile(const struct pd_alto_job *job, const struct pd_alto_work 
     double model = model_of(job, work->own[p], tile);
     double weight = PD_LOSS_SLOPE(job->loss.kind, value_of(job, work, p), model, job->loss.least);
     const uint64_t columns = job->sums_columns;
+#pragma omp simd
     for (uint64_t k = 0; k < columns; ++k)
       tile[k] *= weight;
   }
@@ -284,15 +287,17 @@ static void weigh_tile(const struct pd_alto_job *job, const struct pd_alto_work 
 static void add_tile(const struct pd_alto_job *job, const struct pd_alto_part *part,
                      const struct block *block, uint32_t count) {
   const double *tile = part->tile;
+  const uint64_t columns = job->sums_columns;
   for (uint32_t p = 0; p < count; ++p, tile += job->padded) {
     double *sums = (double *)(uintptr_t)block->sum[p];
     uint64_t i = block->index[p];
     if (!job->atomic || (i >= part->own.begin && i < part->own.end)) {
-      for (uint64_t k = 0; k < job->sums_columns; ++k)
+#pragma omp simd
+      for (uint64_t k = 0; k < columns; ++k)
         sums[k] += tile[k];
       continue;
     }
-    for (uint64_t k = 0; k < job->sums_columns; ++k) {
+    for (uint64_t k = 0; k < columns; ++k) {
 #pragma omp atomic
       sums[k] += tile[k];
     }

@@ -5,8 +5,6 @@
 #include "formats/alto/alto_code.h"
 #include "formats/rowsum/driver.h"
 
-#define PD_ALTO_NO_COLUMN UINT64_MAX
-
 enum {
   PD_ALTO_BLOCK = 128,              /* nonzeros decoded at once */
   PD_ALTO_AHEAD = 16,               /* nonzeros between the prefetch of a row and its use */
@@ -37,6 +35,12 @@ struct pd_alto_work {
 
 typedef void pd_alto_work_function(const struct pd_alto_work *work);
 
+/** Columns of a matrix that follow one another in a row of sums too, from `place` on. The lanes
+ *  where column blocks' last vectors overlap others are in no run. */
+struct pd_alto_columns {
+  uint64_t place, column, count;
+};
+
 /** One instance of the kernels. */
 struct pd_alto_kernel {
   pd_alto_work_function *add; /* sums += value x product of the rows */
@@ -62,10 +66,10 @@ struct pd_alto_job {
   const char *products; /* stored rows of Pi, in the order of the nonzeros; NULL: none */
   char *products_out;   /* where they are to be stored; NULL: not now */
   bool atomic;
-  const void *keep, *ones;   /* of the plan's type */
-  const uint64_t *column_of; /* column of the matrix for each number of a row of sums; the lanes
-                                that overlap: PD_ALTO_NO_COLUMN */
-  uint64_t sums_columns;     /* numbers of a row of sums */
+  const void *keep, *ones;               /* of the plan's type */
+  const struct pd_alto_columns *columns; /* all columns of the rank */
+  int runs;                              /* of columns */
+  uint64_t sums_columns;                 /* numbers of a row of sums */
 };
 
 /** One thread's part of the nonzeros, and where the sums of its rows are: those of rows `own`,

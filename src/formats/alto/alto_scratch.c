@@ -78,29 +78,38 @@ uint64_t pd_alto_scratch_bytes(const void *storage, const uint64_t *ranks, int t
                                                            2 * PD_ALTO_BLOCK * sizeof(double));
 }
 
-/* Kernels of the column blocks, and which column each number of a row of sums belongs to. */
+/* Appends lanes of a vector that are no repetition, `place` and `column` being those of the first.
+ */
+static void add_columns(struct pd_alto_scratch *s, uint64_t place, uint64_t column,
+                        uint64_t count) {
+  struct pd_alto_columns *last = s->runs == 0 ? NULL : &s->columns[s->runs - 1];
+  if (last != NULL && place == last->place + last->count && column == last->column + last->count)
+    last->count += count;
+  else
+    s->columns[s->runs++] = (struct pd_alto_columns){place, column, count};
+}
+
+/* Kernels of the column blocks, and where a row of sums has which columns. */
 static polyad_status alto_scratch_set_columns(polyad_type type, struct pd_alto_scratch *s) {
   const struct pd_column_blocks *blocks = &s->sums->blocks;
   PD_TRY(PD_SCRATCH(&s->base, (uint64_t)blocks->count, &s->kernel));
-  PD_TRY(PD_SCRATCH(&s->base, s->padded + PD_LANES_MAX, &s->column_of));
-  uint64_t done = 0;
+  PD_TRY(PD_SCRATCH(&s->base, 2 * (uint64_t)blocks->count, &s->columns));
+  uint64_t done = 0, repeated = 0;
   for (int k = 0; k < blocks->count; ++k) {
     const struct pd_column_block *b = &blocks->block[k];
+    const uint64_t lanes = (uint64_t)b->lanes;
     s->kernel[k] = s->isa->pick(type, b->lanes, b->vectors);
-    for (int v = 0; v < b->vectors; ++v)
-      for (int w = 0; w < b->lanes; ++w) {
-        uint64_t from = v == b->vectors - 1 ? b->tail : (uint64_t)(v * b->lanes);
-        uint64_t column = b->first + from + (uint64_t)w;
-        s->column_of[s->sums_columns++] = column < done ? PD_ALTO_NO_COLUMN : column;
-        if (column >= done) done = column + 1;
-      }
+    for (int v = 0; v < b->vectors; ++v, s->sums_columns += lanes) {
+      uint64_t column = b->first + (v == b->vectors - 1 ? b->tail : (uint64_t)v * lanes);
+      repeated = done - column;
+      add_columns(s, s->sums_columns + repeated, done, lanes - repeated);
+      done = column + lanes;
+    }
   }
-  const struct pd_column_block *last = &blocks->block[blocks->count - 1];
+  const int last = blocks->block[blocks->count - 1].lanes;
   PD_TRY(PD_SCRATCH(&s->base, PD_LANES_MAX, (double **)&s->keep));
-  for (int w = 0; w < last->lanes; ++w) {
-    uint64_t column = s->column_of[s->sums_columns - (uint64_t)(last->lanes - w)];
-    pd_store(type, s->keep, (uint64_t)w, column == PD_ALTO_NO_COLUMN ? 0 : 1);
-  }
+  for (int w = 0; w < last; ++w)
+    pd_store(type, s->keep, (uint64_t)w, (uint64_t)w < repeated ? 0 : 1);
   PD_TRY(PD_SCRATCH(&s->base, PD_ALTO_BLOCK, (double **)&s->ones));
   for (uint64_t p = 0; p < PD_ALTO_BLOCK; ++p)
     pd_store(type, s->ones, p, 1);

@@ -13,7 +13,9 @@ struct pd_alto_scratch {
   const struct pd_alto_isa *isa;
   struct pd_rowsum_scratch *sums; /* column blocks, writing of rows, tables of pairs */
   const struct pd_alto_kernel **kernel;
-  uint64_t sums_columns, *column_of;
+  uint64_t sums_columns;
+  struct pd_alto_columns *columns;
+  int runs;
   void *keep, *ones;
   double *tiles;     /* PD_ALTO_BLOCK rows of each thread */
   double *sums_rows; /* temporaries, or the atomic edition's sums */
