@@ -4,7 +4,7 @@
 usage: bench/compare_builds.py OLD NEW --tensors DIR --output results.json [--names SET]
            [--kernels mttkrp,phi,ttmc,cpd] [--formats auto,coo,csf,alto,modecopy] [--ranks 16]
            [--threads 2] [--devices cpu] [--precisions f64] [--pairs 7] [--repeat 3]
-           [--iterations 5] [--least 0.9] [--seconds N]
+           [--iterations 5] [--least 0.9] [--seconds N] [--resume]
 
 OLD and NEW are polyad commands. A format OLD:NEW is one that each build is asked for. SET is one of bench/tensors.py; NAME.ptn is made in DIR, by NEW,
 where it is missing: both builds read the same file. A row is one kernel, tensor, format, rank,
@@ -18,10 +18,10 @@ between those order statistics of the pairs' ratios that hold the median with at
 (binomial distribution; no other assumption): with 7 pairs the least and the largest, 98.4 %.
 `geometric_mean` is over all rows, with the interval of the pairs' geometric means, and by kernel.
 
-What a build cannot do (a format without that kernel) is left out with its message. Cases that
-results.json has are not measured again, and after --seconds no case is begun: a long comparison can
-be made in parts, of the same two builds, by the same command. The exit status is 3 while cases are
-left, and 1 when the interval of a row lies below --least, or when NEW fails where OLD does not.
+What a build cannot do (a format without that kernel) is left out with its message. After
+--seconds no case is begun, and with --resume those that results.json has are not measured again: a
+long comparison of two builds can be made in parts. The exit status is 3 while cases are left, and 1
+when the interval of a row lies below --least, or when NEW fails where OLD does not.
 """
 import argparse
 import itertools
@@ -201,6 +201,7 @@ def arguments():
     parser.add_argument("--iterations", type=int, default=5)
     parser.add_argument("--least", type=float, default=0.9)
     parser.add_argument("--seconds", type=float, default=math.inf)
+    parser.add_argument("--resume", action="store_true")
     options = parser.parse_args()
     if options.pairs < LEAST_PAIRS:
         parser.error(f"--pairs {options.pairs} found; expected at least {LEAST_PAIRS}")
@@ -211,7 +212,7 @@ def begun(options):
     """The record of an earlier part, or an empty one."""
     how = {name: getattr(options, name) for name in ("pairs", "repeat", "iterations", "least")}
     record = {"commands": [], "commits": {}, **how, "results": [], "left_out": []}
-    if os.path.exists(options.output):
+    if options.resume and os.path.exists(options.output):
         with open(options.output, encoding="utf-8") as earlier:
             record = json.load(earlier)
         if any(record[name] != value for name, value in how.items()):
