@@ -3,6 +3,7 @@
 #include "algorithms/anomalies.h"
 #include "algorithms/model_values.h"
 #include "algorithms/poisson_tail.h"
+#include "core/median.h"
 #include "core/threads.h"
 #include <math.h>
 #include <stdio.h>
@@ -59,26 +60,16 @@ void pd_anomaly_judge_residual(const struct pd_anomalies *a, double z, polyad_an
 
 /* ---- robust scale --------------------------------------------------------------------------- */
 
-static int ascending(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return x < y ? -1 : x > y;
-}
-
-static double median(uint64_t count, double *numbers) {
-  qsort(numbers, (size_t)count, sizeof *numbers, ascending);
-  return 0.5 * (numbers[(count - 1) / 2] + numbers[count / 2]);
-}
-
 void pd_robust_scale(uint64_t count, double *numbers, double *center, double *scale) {
   double mean = 0;
   *center = *scale = 0;
   if (count == 0) return;
-  *center = median(count, numbers);
+  *center = pd_median(count, numbers);
   for (uint64_t k = 0; k < count; ++k) {
     numbers[k] = fabs(numbers[k] - *center);
     mean += numbers[k] / (double)count;
   }
-  *scale = 1.4826 * median(count, numbers);
+  *scale = 1.4826 * pd_median(count, numbers);
   if (*scale == 0) *scale = 1.2533 * mean;
 }
 

@@ -6,9 +6,9 @@
 #include "algorithms/model_start.h"
 #include "algorithms/rank_archive.h"
 #include "algorithms/rank_holdout.h"
+#include "core/median.h"
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_FOLDS = 64 };
@@ -78,18 +78,6 @@ static polyad_status rank_scan_check_options(polyad_context *context,
 
 /* ---- one rank on the whole tensor ----------------------------------------------------------- */
 
-static int rank_scan_compare_doubles(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-/* NaN of none. The numbers are sorted. */
-static double rank_scan_median_of(double *numbers, int count) {
-  if (count == 0) return NAN;
-  qsort(numbers, (size_t)count, sizeof *numbers, rank_scan_compare_doubles);
-  return 0.5 * (numbers[(count - 1) / 2] + numbers[count / 2]);
-}
-
 /* Fits of CP-APR's models, whose runs know the log-likelihood alone. */
 static polyad_status find_fits(struct scan *s, const struct pd_rank_models *models,
                                polyad_rank_row *row, double *fits) {
@@ -142,7 +130,7 @@ static polyad_status find_stability(struct scan *s, const struct pd_rank_models 
   for (int k = 0; k < models->count; ++k)
     row->starts_at_best += comes_to_best(s, models, models->objective[k]);
   PD_TRY(find_scores(s, models, scores, &count));
-  row->stability = rank_scan_median_of(scores, count);
+  row->stability = pd_median((uint64_t)count, scores);
   return POLYAD_OK;
 }
 
@@ -180,7 +168,7 @@ static polyad_status rank_scan_measure(struct scan *s, struct pd_rank_models *mo
   PD_TRY(scale_models(s, models, -s->plan->value_exponent));
   PD_TRY_CLEANUP(PD_NEW(s->job.context, (uint64_t)models->count + 1, &numbers));
   PD_TRY_CLEANUP(find_fits(s, models, row, numbers));
-  row->fit_median = rank_scan_median_of(numbers, models->count);
+  row->fit_median = pd_median((uint64_t)models->count, numbers);
   PD_TRY_CLEANUP(find_stability(s, models, row, numbers));
   PD_TRY_CLEANUP(find_consistency(s, models->best, row));
   status = scale_models(s, models, s->plan->value_exponent);

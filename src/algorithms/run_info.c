@@ -2,12 +2,12 @@
  * diagnosis.
  */
 #include "algorithms/method.h"
+#include "core/median.h"
 #include "tensor/ktensor.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 const char *polyad_reason_string(polyad_reason reason) {
@@ -59,15 +59,9 @@ void pd_run_say(polyad_run_info *info, const char *format, ...) {
 
 /* ---- times -------------------------------------------------------------------------------- */
 
-static int run_info_compare_doubles(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-static double run_info_median_of(double *values, int count) {
-  if (count == 0) return 0;
-  qsort(values, (size_t)count, sizeof *values, run_info_compare_doubles);
-  return count % 2 == 1 ? values[count / 2] : 0.5 * (values[count / 2 - 1] + values[count / 2]);
+/* 0 of no iteration. */
+static double median_of_rows(double *times, int rows) {
+  return rows == 0 ? 0 : pd_median((uint64_t)rows, times);
 }
 
 /* Of what iterations do besides their kernels. */
@@ -81,7 +75,7 @@ static double median_outside(const struct pd_run *run, double *times) {
       times[k] -= run->kernel_seconds[(size_t)(first + k) * (size_t)run->order + (size_t)n];
     if (times[k] < 0) times[k] = 0; /* clocks of two kinds */
   }
-  return run_info_median_of(times, rows);
+  return median_of_rows(times, rows);
 }
 
 /* Medians over the iterations that this run did itself. `times` has room for them. */
@@ -93,13 +87,13 @@ static void report_times(const struct pd_run *run, double *times, polyad_run_inf
       times[k] = run->kernel_seconds[(size_t)(first + k) * (size_t)run->order + (size_t)n];
       info->seconds_mttkrp_total[n] += times[k];
     }
-    info->seconds_mttkrp[n] = run_info_median_of(times, rows);
+    info->seconds_mttkrp[n] = median_of_rows(times, rows);
   }
   for (int k = 0; k < rows; ++k) {
     times[k] = run->trace[first + k].seconds - before;
     before = run->trace[first + k].seconds;
   }
-  info->seconds_per_iteration = run_info_median_of(times, rows);
+  info->seconds_per_iteration = median_of_rows(times, rows);
   info->seconds_outside = run->order > 0 ? median_outside(run, times) : 0;
 }
 

@@ -17,7 +17,7 @@ struct pd_npz_sink {
 };
 
 struct written {
-  char name[PD_NPZ_NAME_BYTES];
+  char name[PD_NPZ_NAME_BYTES + 4];
   uint32_t checksum;
   uint64_t bytes, offset;
 };
@@ -75,8 +75,6 @@ static size_t put_header(const struct pd_npy *array, char header[HEADER_BYTES]) 
 }
 
 static polyad_status put_local(struct pd_npz_writer *w, const struct written *member) {
-  char name[PD_NPZ_NAME_BYTES + 4];
-  size_t length = (size_t)snprintf(name, sizeof name, "%s.npy", member->name);
   struct pd_zip64_sizes sizes = {PD_ZIP64_FIELD, sizeof sizes - 4, member->bytes, member->bytes};
   struct pd_zip_local local = {.signature = PD_ZIP_LOCAL,
                                .version = PD_ZIP64_VERSION,
@@ -84,10 +82,10 @@ static polyad_status put_local(struct pd_npz_writer *w, const struct written *me
                                .checksum = member->checksum,
                                .packed_bytes = UINT32_MAX,
                                .bytes = UINT32_MAX,
-                               .name_bytes = (uint16_t)length,
+                               .name_bytes = (uint16_t)strlen(member->name),
                                .extra_bytes = sizeof sizes};
   PD_TRY(npz_write(w, &local, sizeof local));
-  PD_TRY(npz_write(w, name, length));
+  PD_TRY(npz_write(w, member->name, strlen(member->name)));
   return npz_write(w, &sizes, sizeof sizes);
 }
 
@@ -103,7 +101,7 @@ polyad_status pd_npz_put(struct pd_npz_writer *w, const struct pd_npy *array,
   PD_TRY(pd_npz_bytes(&sum, header, size));
   PD_TRY(fill(&sum, user));
   *member = (struct written){.checksum = sum.checksum, .bytes = sum.bytes, .offset = w->at};
-  memcpy(member->name, array->name, sizeof member->name);
+  snprintf(member->name, sizeof member->name, "%s.npy", array->name);
   ++w->count;
   PD_TRY(put_local(w, member));
   PD_TRY(pd_npz_bytes(&file, header, size));
@@ -113,8 +111,6 @@ polyad_status pd_npz_put(struct pd_npz_writer *w, const struct pd_npy *array,
 }
 
 static polyad_status put_central(struct pd_npz_writer *w, const struct written *member) {
-  char name[PD_NPZ_NAME_BYTES + 4];
-  size_t length = (size_t)snprintf(name, sizeof name, "%s.npy", member->name);
   struct pd_zip64_sizes sizes = {PD_ZIP64_FIELD, sizeof sizes - 4 + sizeof member->offset,
                                  member->bytes, member->bytes};
   struct pd_zip_central central = {.signature = PD_ZIP_CENTRAL,
@@ -124,12 +120,12 @@ static polyad_status put_central(struct pd_npz_writer *w, const struct written *
                                    .checksum = member->checksum,
                                    .packed_bytes = UINT32_MAX,
                                    .bytes = UINT32_MAX,
-                                   .name_bytes = (uint16_t)length,
+                                   .name_bytes = (uint16_t)strlen(member->name),
                                    .extra_bytes = sizeof sizes + sizeof member->offset,
                                    .external = (uint32_t)READABLE << 16,
                                    .offset = UINT32_MAX};
   PD_TRY(npz_write(w, &central, sizeof central));
-  PD_TRY(npz_write(w, name, length));
+  PD_TRY(npz_write(w, member->name, strlen(member->name)));
   PD_TRY(npz_write(w, &sizes, sizeof sizes));
   return npz_write(w, &member->offset, sizeof member->offset);
 }
