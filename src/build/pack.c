@@ -1,3 +1,6 @@
+/* A record is made column by column: each piece of an index is moved to its bits in one word of all
+ * records of a block, and then the values are. Blocks are small enough to stay in the nearest cache
+ * from one piece to the next. */
 #include "build/pack.h"
 #include <string.h>
 

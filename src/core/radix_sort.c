@@ -1,3 +1,5 @@
+/* A sort by several keys is one or more stable sorts of 64-bit numbers (sort_u64.c), in each of
+ * which as many neighbouring keys as fit lie side by side, the last keys being sorted first. */
 #include "core/radix_sort.h"
 #include "core/bits.h"
 #include <assert.h>

@@ -1,3 +1,8 @@
+/* The text is cut at line ends into one piece for each thread. Each thread first counts the lines
+ * of its piece, so that all know where their nonzeros begin in the chunk; then it parses them into
+ * that place: lines of the usual form in vectors or by a short loop, all others by tns_line.h,
+ * which alone reports errors. Gaps that comments and blank lines left are closed at the end. An
+ * index that 32 bits do not hold makes all pieces be parsed again, with 64. */
 #include "io/tns_block.h"
 #include "io/number.h"
 #include "io/tns_fast.h"

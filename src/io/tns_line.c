@@ -1,3 +1,6 @@
+/* Every check that a line of FROSTT text must pass, one token after the other, with an error that
+ * names the column, what stands there and what was expected. It is slow and complete: lines without
+ * a fault are mostly parsed by tns_block.c. */
 #include "io/tns_line.h"
 #include "io/number.h"
 #include <math.h>
