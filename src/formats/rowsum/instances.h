@@ -20,12 +20,40 @@
 #undef LANES
 #if FULL_LANES > 4
 #define LANES 4
-#include "formats/rowsum/instances_few.h"
+#define VECTORS 1
+#include KERNEL_BODY
+#undef VECTORS
+#define VECTORS 2
+#include KERNEL_BODY
+#undef VECTORS
 #undef LANES
 #endif
 #endif
 #define LANES FULL_LANES
-#include "formats/rowsum/instances_full.h"
+#define VECTORS 1
+#include KERNEL_BODY
+#undef VECTORS
+#define VECTORS 2
+#include KERNEL_BODY
+#undef VECTORS
+#define VECTORS 3
+#include KERNEL_BODY
+#undef VECTORS
+#define VECTORS 4
+#include KERNEL_BODY
+#undef VECTORS
+#define VECTORS 5
+#include KERNEL_BODY
+#undef VECTORS
+#define VECTORS 6
+#include KERNEL_BODY
+#undef VECTORS
+#define VECTORS 7
+#include KERNEL_BODY
+#undef VECTORS
+#define VECTORS 8
+#include KERNEL_BODY
+#undef VECTORS
 #undef LANES
 
 #define PD_OF_TYPE3(name, type) name##type
