@@ -117,7 +117,9 @@ POLYAD_API void polyad_rank_result_clear(polyad_rank_result *result);
  *  The recommended rank is the smallest whose held-out error is within two standard errors of the
  *  least and at most 10% above it; lowered while its stability is below 0.9 and its core
  * consistency below 0 (Bro and Kiers 2003) or its replicability below 0.85, for then the components
- * cannot be told apart, or from noise. Without held-out error it is the largest rank of a core
+ * cannot be told apart, or from noise; raised to the last rank whose components take more than they
+ * would of white noise, where at least two larger ones take as much as that and its held-out error
+ * is smaller. Without held-out error it is the largest rank of a core
  * consistency of at least 50 and a stability of at least 0.9. It is 0, and the reason says that no
  * rank stands out, when the best held-out error is not below 0.98, or no rank is as good as that.
  *
@@ -126,11 +128,11 @@ POLYAD_API void polyad_rank_result_clear(polyad_rank_result *result);
  * same threads, device, format and memory limit). A checkpoint that cannot be written later on is a
  *  warning.
  *
- *  The progress function hears of ranks and starts as a `stage`. Cancelling is no error: the ranks
- *  done so far are returned; what was done of the ranks that were being fitted is lost, and where
- *  that was on a fold, there is no held-out error. Memory: the models of all starts of the ranks
- * that are fitted at once (in an eighth of the memory limit, but at least one rank) and the best
- * model of each rank; a copy of the tensor; with folds, a plan of a training part.
+ *  The progress function hears of ranks and starts as a `stage`. Cancelling is no error: every rank
+ *  with a start that had ended is returned; what was done on a fold is lost, and there is no
+ * held-out error. Memory: the models of all starts of the ranks that are fitted at once (in an
+ * eighth of the memory limit, but at least one rank) and the best model of each rank; a copy of the
+ * tensor; with folds, a plan of a training part.
  *  @param[in,out] result  what was in it is freed first
  *  @return what polyad_cp_als() and polyad_cp_apr() return; POLYAD_INVALID_ARGUMENT;
  *  POLYAD_MISMATCH for a checkpoint of another scan */

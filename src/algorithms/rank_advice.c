@@ -10,7 +10,13 @@
  * whose starts disagree and whose core consistency is below zero (no superdiagonal core describes
  * the tensor, Bro and Kiers 2003) or whose components are not found again in parts of the data.
  * Large sparse tensors have models whose core consistency is far below zero and whose components
- * every start finds: these stay. */
+ * every start finds: these stay.
+ *
+ * Folds cannot tell components apart that are nearly collinear and lie under much noise, though the
+ * fits may: of white noise the best tensor of rank one takes a share that is known, so that the
+ * gain of every component which takes more is no noise. The rank goes up to the last such component
+ * where what is left behaves as white noise, and its held-out error is the smaller one, however
+ * slightly. */
 #include "algorithms/rank_scan.h"
 #include <math.h>
 #include <stdarg.h>
@@ -25,7 +31,8 @@ static const double most_error = 0.98;  /* of the best rank, beside 1 for predic
 static const double standard_errors = 2;
 static const double least_stability = 0.9;
 static const double least_replicability = 0.85;
-static const double plausible = 50; /* core consistency */
+static const double plausible = 50;          /* core consistency */
+static const double least_of_noise = 1. / 3; /* that components take of white noise, of the bound */
 
 struct difference {
   double mean, error; /* of the mean: its standard error */
@@ -105,6 +112,42 @@ static int find_smallest(const struct pd_rank_evidence *e, int best) {
   return best;
 }
 
+/* The share of ||X||^2 that the model leaves; row -1 has no components. */
+static double residual_of(const struct pd_rank_evidence *e, int row) {
+  return row < 0 ? 1 : (1 - e->row[row].fit_best) * (1 - e->row[row].fit_best);
+}
+
+/* The share of ||X||^2 that a component of this row has brought, beside the most that it would be
+ * expected to take of white noise with the row's residual. For v the noise's variance, the expected
+ * norm of its best tensor of rank one is at most sqrt(v) times the sum of the square roots of the
+ * modes' lengths (by the inequality of Sudakov and Fernique). */
+static double gain_over_noise(const struct pd_rank_evidence *e, int row) {
+  double cells = 1, numbers = 1, roots = 0;
+  for (int n = 0; n < e->order; ++n) {
+    cells *= (double)e->dims[n];
+    numbers += (double)e->dims[n] - 1;
+    roots += sqrt((double)e->dims[n]);
+  }
+  double rank = (double)e->row[row].rank;
+  double more = row > 0 ? rank - (double)e->row[row - 1].rank : rank;
+  double left = cells - rank * numbers; /* cells that the model's numbers do not take up */
+  double noise = residual_of(e, row) / left * roots * roots;
+  return left > 0 ? (residual_of(e, row - 1) - residual_of(e, row)) / more / noise : NAN;
+}
+
+/* The last row whose components take more than they would of white noise; -1 where there is none,
+ * or where what is left is not white: then two larger ranks or more, all that follow, take about as
+ * much as they would of white noise. */
+static int find_last_signal(const struct pd_rank_evidence *e) {
+  int k = e->rows - 1;
+  for (; k >= 0 && e->order > 0; --k) {
+    double gain = gain_over_noise(e, k);
+    if (gain > 1) break;
+    if (!(gain >= least_of_noise)) return -1;
+  }
+  return e->rows - 1 - k >= 2 ? k : -1;
+}
+
 static void explain_prediction(const struct pd_rank_evidence *e, int smallest, int best,
                                polyad_rank_result *result) {
   const polyad_rank_row *row = e->row;
@@ -139,6 +182,16 @@ static void explain_collapse(const polyad_rank_row *row, polyad_rank_result *res
   say(result, ", and its starts disagree (stability %.2f)", row->stability);
 }
 
+static void explain_signal(const struct pd_rank_evidence *e, int signal, int chosen,
+                           polyad_rank_result *result) {
+  say(result,
+      "the fit grows until rank %llu by more than white noise explains, and beyond by no more; "
+      "held-out cells are predicted better than with rank %llu (%.4g; %.4g), to which prediction "
+      "and starts alone would lead; its core consistency is %.3g",
+      rank_of(e, signal), rank_of(e, chosen), e->row[signal].holdout_error,
+      e->row[chosen].holdout_error, e->row[signal].core_consistency);
+}
+
 static int choose_by_prediction(const struct pd_rank_evidence *e, polyad_rank_result *result) {
   int best = rank_advice_find_least(e);
   if (predicts_nothing(e, best)) {
@@ -151,6 +204,11 @@ static int choose_by_prediction(const struct pd_rank_evidence *e, polyad_rank_re
   int smallest = find_smallest(e, best), chosen = smallest;
   while (chosen > 0 && collapses(&e->row[chosen]))
     --chosen;
+  int signal = find_last_signal(e);
+  if (signal > chosen && rank_advice_compare(e, signal, chosen).mean < 0) {
+    explain_signal(e, signal, chosen, result);
+    return signal;
+  }
   explain_prediction(e, smallest, best, result);
   if (chosen == 0 && collapses(&e->row[0])) {
     say(result, "; but at every rank that was tried the components cannot be told apart, or from "

@@ -380,8 +380,12 @@ static void rank_scan_report(struct scan *s, polyad_rank_result *result) {
                                  .cancelled = s->job.cancelled,
                                  .out_of_time = s->job.out_of_time,
                                  .seconds = found->seconds + (pd_seconds() - s->job.started)};
-  struct pd_rank_evidence evidence = {
-      .rows = found->done, .folds = found->folds, .row = found->rows, .error = found->error};
+  struct pd_rank_evidence evidence = {.rows = found->done,
+                                      .folds = found->folds,
+                                      .row = found->rows,
+                                      .error = found->error,
+                                      .order = pd_rank_is_apr(s->job.options) ? 0 : s->plan->order,
+                                      .dims = s->plan->dims};
   pd_rank_advise(&evidence, result);
   found->rows = NULL;
 }

@@ -10,6 +10,8 @@ struct pd_rank_evidence {
   int rows, folds;
   const polyad_rank_row *row;
   const double *error; /* rows x folds held-out errors; NaN: that fold has none */
+  int order;           /* of the tensor where the fits are of least squares; else 0 */
+  const uint64_t *dims;
 };
 
 /** Chooses the rank, see polyad_rank_scan(), and says why. */

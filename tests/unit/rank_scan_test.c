@@ -282,13 +282,19 @@ static void says_that_noise_has_no_rank(void **state) {
 }
 
 /* Rows made by hand, so that every way of choosing is taken. */
-static void advises(const polyad_rank_row *rows, int count, const double *error, int folds,
-                    uint64_t recommended, const char *part) {
-  struct pd_rank_evidence evidence = {.rows = count, .folds = folds, .row = rows, .error = error};
+static void evidence_advises(const struct pd_rank_evidence *evidence, uint64_t recommended,
+                             const char *part) {
   polyad_rank_result result = {0};
-  pd_rank_advise(&evidence, &result);
+  pd_rank_advise(evidence, &result);
   if (result.recommended != recommended || strstr(result.reason, part) == NULL)
     fail_msg("%d: %s", (int)result.recommended, result.reason);
+}
+
+static void advises(const polyad_rank_row *rows, int count, const double *error, int folds,
+                    uint64_t recommended, const char *part) {
+  const struct pd_rank_evidence evidence = {
+      .rows = count, .folds = folds, .row = rows, .error = error};
+  evidence_advises(&evidence, recommended, part);
 }
 
 static void weighs_what_is_known(void **state) {
@@ -340,6 +346,43 @@ static void weighs_what_is_known(void **state) {
     rows[k].stability = rows[k].core_consistency = NAN;
   advises(rows, 3, NULL, 0, 0, "nothing but the fit");
   advises(rows, 0, NULL, 0, 0, "no rank was tried");
+}
+
+/* Residuals of a rank-3 tensor under white noise, as shares of ||X||^2: the third component
+ * takes 1.5 times what the bound allows noise to take, those behind it 0.8 times. Folds cannot tell
+ * rank 3 from rank 2. */
+static void tells_components_from_white_noise(void **state) {
+  (void)state;
+  const uint64_t dims[] = {30, 25, 20};
+  const double shares[] = {800, 40, 1.5, 0.8, 0.8}, bound = pow(sqrt(30) + sqrt(25) + sqrt(20), 2);
+  double error[] = {0.6, 0.7, 0.2, 0.1, 0.19, 0.101, 0.19, 0.102, 0.19, 0.103}, residual = 0.08;
+  polyad_rank_row rows[5];
+  for (int k = 4; k >= 0; --k) {
+    rows[k] = (polyad_rank_row){.rank = (uint64_t)k + 1,
+                                .fit_best = 1 - sqrt(residual),
+                                .core_consistency = -10,
+                                .stability = 0.6,
+                                .replicability = 0.5,
+                                .holdout_error = (error[2 * k] + error[2 * k + 1]) / 2};
+    residual += shares[k] * bound * residual / (15000 - 73. * (k + 1));
+  }
+  rows[1].stability = 1;
+  struct pd_rank_evidence evidence = {
+      .rows = 5, .folds = 2, .row = rows, .error = error, .order = 3, .dims = dims};
+  evidence_advises(&evidence, 3, "than white noise explains");
+  evidence.rows = 4; /* one rank behind it says too little of the noise */
+  evidence_advises(&evidence, 2, "falls until rank 2");
+  evidence.rows = 5;
+  evidence.order = 0; /* fits of another objective */
+  evidence_advises(&evidence, 2, "falls until rank 2");
+  evidence.order = 3;
+  rows[4].fit_best = rows[3].fit_best; /* noise would have given something */
+  evidence_advises(&evidence, 2, "falls until rank 2");
+  rows[4].fit_best = 1 - 0.9 * (1 - rows[3].fit_best); /* components all along */
+  evidence_advises(&evidence, 2, "falls until rank 2");
+  rows[4].fit_best = 1 - sqrt(0.08);
+  error[4] = 0.21; /* the third component predicts worse */
+  evidence_advises(&evidence, 2, "falls until rank 2");
 }
 
 /* ---- other algorithms and types ------------------------------------------------------------- */
@@ -655,6 +698,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(finds_planted_ranks, set_up, tear_down),
       cmocka_unit_test_setup_teardown(says_that_noise_has_no_rank, set_up, tear_down),
       cmocka_unit_test_setup_teardown(weighs_what_is_known, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(tells_components_from_white_noise, set_up, tear_down),
       cmocka_unit_test_setup_teardown(scans_counts, set_up, tear_down),
       cmocka_unit_test_setup_teardown(scale_does_not_matter, set_up, tear_down),
       cmocka_unit_test_setup_teardown(keeps_ranks_that_were_done, set_up, tear_down),
