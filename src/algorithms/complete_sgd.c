@@ -9,8 +9,10 @@
  * The gradient of the ridge is dealt out over a row's observations, so that an epoch goes down the
  * same objective as the other methods. A row's steps are the learning rate over the root of the sum
  * of its squared gradients (AdaGrad; Duchi, Hazan and Singer 2011), for some rows have a thousand
- * times the observations of others. The rate grows while the objective falls, and is halved when it
- * does not; then the epoch is undone. */
+ * times the observations of others. Each epoch forgets nine tenths of the sum: far from the minimum
+ * gradients were large, and steps that remember them for ever crawl through the flat parts behind.
+ * The rate grows while the objective falls, and is halved when it does not, which makes the steps
+ * small in the end; then the epoch is undone. */
 #include "algorithms/complete_state.h"
 #include "core/random.h"
 #include <math.h>
@@ -187,9 +189,19 @@ static void complete_sgd_run_block(const struct pd_complete *c, uint64_t block, 
     complete_sgd_step(c, b->order[first + k], h);
 }
 
+/* Of the sums of squared gradients, at the beginning of an epoch. */
+static const double remembered = 0.1;
+
+static void forget(const struct pd_complete *c) {
+  for (int n = 0; n < c->order; ++n)
+    for (uint64_t i = 0; i < 2 * c->seen->dims[n]; ++i)
+      ((double *)c->squares[n].data)[i] *= remembered;
+}
+
 static void run_epoch(struct pd_complete *c) {
   struct pd_complete_blocks *b = c->blocks;
   uint64_t epoch = (uint64_t)c->run.iteration;
+  forget(c);
   for (uint64_t s = 0; s < b->strata; ++s)
     b->stratum[s] = s;
   complete_sgd_shuffle(polyad_seed(c->context), epoch_stream, epoch * b->strata, b->strata,
