@@ -11,10 +11,14 @@ plan in the first round, and takes the format that is best for starts side by si
 between the scan and polyad's loop; `seconds` are processor time (user and system) of the process,
 which other programs on the machine disturb less than the clock, and `wall_seconds` the clock's.
 `times_faster` is the median over the rounds of the ratio of processor times, `interval` its least
-and largest. pyttb's loop runs once per rank with one start, until SECONDS have passed, and
-counts as many times as there are starts: `pyttb_seconds` is processor time of the ranks that ran,
-to be compared with `loop_seconds_of_these` and, by the work of these ranks in polyad's own loop,
-`times_faster_than_pyttb`.
+and largest; `wall_times_faster` is that of the clock. After each round pyttb runs
+one start of each rank, the largest rank first, until SECONDS have passed in all; the mean of its
+starts counts as many times as there are starts: `pyttb_seconds` and `pyttb_wall_seconds` are those
+of the ranks that ran, to be compared with `loop_seconds_of_these`
+and, by the work of these ranks in polyad's own loop, `times_faster_than_pyttb` (processor time)
+and `wall_times_faster_than_pyttb` (clock). pyttb takes the threads that the environment gives to
+NumPy. `restarts_seconds` is processor time of `polyad.cp_als` of each rank with all its starts in
+one call, which share passes, too, and add nothing else: `restarts_times_faster` than the loop.
 """
 
 import argparse
@@ -39,66 +43,99 @@ def timed(function):
 
 
 def own_loop(plan, ranks, options):
-    """Best fits, and processor seconds of each rank."""
-    fits, seconds = [], []
+    """Best fits, processor seconds of each rank, and those of the clock."""
+    fits, seconds, walls = [], [], []
     for rank in ranks:
-        found, taken, _ = timed(lambda r=rank: [
+        found, taken, wall = timed(lambda r=rank: [
             polyad.cp_als(plan, r, seed=seed, threads=options.threads).info["fit"]
             for seed in range(options.starts)])
         fits.append(max(found))
         seconds.append(taken)
-    return fits, seconds
+        walls.append(wall)
+    return fits, seconds, walls
 
 
-def pyttb_loop(x, ranks, options):
-    """Processor seconds of one start of each rank, the largest rank first, while there is time."""
+def restarts(plan, ranks, options):
+    for rank in ranks:
+        polyad.cp_als(plan, rank, restarts=options.starts, threads=options.threads)
+
+
+def pyttb_start(theirs, ranks, seed, left):
+    """Processor seconds of one start of each rank and those of the clock, the largest rank first,
+    until `left` seconds have passed."""
     import pyttb
 
-    theirs, random, seconds = x.to_pyttb(), np.random.default_rng(0), {}
+    random, seconds = np.random.default_rng(seed), {}
     began = time.perf_counter()
     for rank in reversed(ranks):
-        if time.perf_counter() - began > options.pyttb:
+        if time.perf_counter() - began > left:
             break
-        guess = pyttb.ktensor([np.asfortranarray(random.random((n, rank))) for n in x.shape],
+        guess = pyttb.ktensor([np.asfortranarray(random.random((n, rank))) for n in theirs.shape],
                               np.ones(rank))
-        _, seconds[rank], _ = timed(lambda g=guess, r=rank: pyttb.cp_als(
-            theirs, r, init=g, stoptol=1e-4, maxiters=50, printitn=0))
+        seconds[rank] = timed(lambda g=guess, r=rank: pyttb.cp_als(
+            theirs, r, init=g, stoptol=1e-4, maxiters=50, printitn=0))[1:]
     return seconds
+
+
+def against_pyttb(starts, rounds, wall_ratio, result, options):
+    """Adds what the starts of pyttb took, counted as `options.starts` of each rank."""
+    ranks = sorted(starts[0])
+    whole = [start for start in starts if sorted(start) == ranks]
+    taken, wall = (options.starts * sum(statistics.mean(start[r][k] for start in whole)
+                                        for r in ranks) for k in (0, 1))
+    ours, our_wall = (statistics.median(sum(row[key][r - 1] for r in ranks) for row in rounds)
+                      for key in ("loop_seconds_by_rank", "loop_wall_seconds_by_rank"))
+    return result | {"pyttb_ranks": ranks, "pyttb_starts": len(whole), "pyttb_seconds": taken,
+                     "pyttb_wall_seconds": wall, "loop_seconds_of_these": ours,
+                     "loop_wall_seconds_of_these": our_wall,
+                     "times_faster_than_pyttb": taken / ours * result["times_faster"],
+                     "wall_times_faster_than_pyttb": wall / our_wall * wall_ratio}
 
 
 def compare(name, options):
     x = polyad.read(str(DATA / f"{name}.tns.gz"))
     ranks = list(range(1, options.most + 1))
     plan = polyad.Plan(x, options.most, threads=options.threads)
-    rounds = []
+    theirs, left = x.to_pyttb() if options.pyttb > 0 else None, options.pyttb
+    rounds, pyttb_starts = [], []
     for number in range(options.rounds):
         scan = lambda: polyad.rank_scan(x, options.most, starts=options.starts, folds=0,
                                         threads=options.threads)
         loop = lambda: own_loop(plan, ranks, options)
         if number % 2 == 0:
             found, taken, wall = timed(scan)
-            (fits, by_rank), loop_taken, loop_wall = timed(loop)
+            (fits, by_rank, walls), loop_taken, loop_wall = timed(loop)
         else:
-            (fits, by_rank), loop_taken, loop_wall = timed(loop)
+            (fits, by_rank, walls), loop_taken, loop_wall = timed(loop)
             found, taken, wall = timed(scan)
+        shared = polyad.Plan(x, options.most, format=found.info["format"], threads=options.threads)
+        together = timed(lambda p=shared: restarts(p, ranks, options))[1]
         rounds.append({"scan_seconds": taken, "loop_seconds": loop_taken,
                        "scan_wall_seconds": wall, "loop_wall_seconds": loop_wall,
-                       "loop_seconds_by_rank": by_rank})
-    ratios = [row["loop_seconds"] / row["scan_seconds"] for row in rounds]
-    result = {"tensor": name, "nnz": x.nnz, "shape": list(x.shape), "format": found.info["format"], "format_of_loop": plan.format,
+                       "restarts_seconds": together, "loop_seconds_by_rank": by_rank,
+                       "loop_wall_seconds_by_rank": walls})
+
+        if left > 0:
+            began = time.perf_counter()
+            pyttb_starts.append(pyttb_start(theirs, ranks, number, left))
+            left -= time.perf_counter() - began
+
+    def ratio(above, below):
+        return [row[above] / row[below] for row in rounds]
+
+    ratios = ratio("loop_seconds", "scan_seconds")
+    wall_ratio = statistics.median(ratio("loop_wall_seconds", "scan_wall_seconds"))
+    result = {"tensor": name, "nnz": x.nnz, "shape": list(x.shape),
+              "format": found.info["format"], "format_of_loop": plan.format,
               "times_faster": statistics.median(ratios), "interval": [min(ratios), max(ratios)],
+              "wall_times_faster": wall_ratio,
+              "restarts_times_faster": statistics.median(ratio("loop_seconds",
+                                                               "restarts_seconds")),
               "least_gain_of_fit": min(row["fit_best"] - fit for row, fit in
                                        zip(found.ranks, fits)),
               "rounds": rounds}
-    if options.pyttb > 0:
-        theirs = pyttb_loop(x, ranks, options)
-        ours = statistics.median(sum(row["loop_seconds_by_rank"][r - 1] for r in theirs)
-                                 for row in rounds)
-        result |= {"pyttb_ranks": sorted(theirs),
-                   "pyttb_seconds": options.starts * sum(theirs.values()),
-                   "loop_seconds_of_these": ours}
-        result["times_faster_than_pyttb"] = (result["pyttb_seconds"] / ours *
-                                             result["times_faster"])
+    if pyttb_starts:
+        result = against_pyttb(pyttb_starts, rounds, wall_ratio, result, options)
     return result
 
 
