@@ -20,7 +20,8 @@ typedef enum polyad_complete_method {
                                 division (Yu, Hsieh, Si, Dhillon 2012): iterations of nnz * R */
   POLYAD_COMPLETE_SGD = 2  /**< stochastic gradient descent, in blocks of cells that share no index
                                 (Gemulla, Nijkamp, Haas, Sismanis 2011), with steps as
-                                in AdaGrad (Duchi, Hazan, Singer 2011) */
+                                in AdaGrad (Duchi, Hazan, Singer 2011), whose sums every epoch
+                                forgets nine tenths of */
 } polyad_complete_method;
 
 /** Options of polyad_cp_complete(). Start from polyad_cp_complete_options_init(). */
