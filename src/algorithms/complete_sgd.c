@@ -192,7 +192,7 @@ static void complete_sgd_run_block(const struct pd_complete *c, uint64_t block, 
 /* Of the sums of squared gradients, at the beginning of an epoch. */
 static const double remembered = 0.1;
 
-static void forget(const struct pd_complete *c) {
+static void forget_gradients(const struct pd_complete *c) {
   for (int n = 0; n < c->order; ++n)
     for (uint64_t i = 0; i < 2 * c->seen->dims[n]; ++i)
       ((double *)c->squares[n].data)[i] *= remembered;
@@ -201,7 +201,7 @@ static void forget(const struct pd_complete *c) {
 static void run_epoch(struct pd_complete *c) {
   struct pd_complete_blocks *b = c->blocks;
   uint64_t epoch = (uint64_t)c->run.iteration;
-  forget(c);
+  forget_gradients(c);
   for (uint64_t s = 0; s < b->strata; ++s)
     b->stratum[s] = s;
   complete_sgd_shuffle(polyad_seed(c->context), epoch_stream, epoch * b->strata, b->strata,
