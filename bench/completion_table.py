@@ -3,7 +3,7 @@
 
 usage: completion_table.py [--tensors NAME,...] [--ranks 2,5,10] [--max-iters 500] [--seeds 5]
                            [--threads 1] [--processes 1] [--peers] [--splatt COMMAND] [--chosen FILE]
-                           --json FILE
+                           [--keep FILE] --json FILE
 
 A tensor of data/ is dealt out to 80% of its entries for fitting, 10% for validation and 10% for the
 test, anew for each seed. Entries alone are known: a cell that is not in the file is unknown.
@@ -28,6 +28,8 @@ the share of them until the validation error was within 1% of the least, by iter
                         iterations; its rank at seed 0 by the validation error, uniform start
                         scaled to the mean
 --processes: so many seeds at once, each in a process of its own with all its methods.
+--keep: the rows of a seed are written there when it is done, and a later call with the same options
+takes them from there.
 With --seeds 0 ranks and ridges are chosen and no more; --chosen takes those of such a record.
 `seconds_to_splatt` of polyad's methods is their time to the validation error that SPLATT's best method
 ends with on the same split, and of SPLATT its own to its best; null where it was not reached.
@@ -284,6 +286,12 @@ def rows_of_seed(name, seed, options, ours, theirs, pyttb_rank):
     return rows
 
 
+def kept_rows(options):
+    """Rows by tensor and seed that an earlier call has left."""
+    kept = pathlib.Path(options.keep)
+    return json.loads(kept.read_text()) if options.keep and kept.exists() else {}
+
+
 def table_of(name, options):
     x = read(name)
     table, result = Table(), {"tensor": name, "nnz": x.nnz, "shape": list(x.shape)}
@@ -293,13 +301,18 @@ def table_of(name, options):
     pyttb_rank = None
     if dense and options.seeds:
         pyttb_rank, result["tried_pyttb"] = choose_pyttb(train, valid, options)
+    kept = kept_rows(options)
     with concurrent.futures.ProcessPoolExecutor(
             options.processes, multiprocessing.get_context("spawn")) as pool:
-        seeds = [pool.submit(rows_of_seed, name, seed, options, ours, theirs, pyttb_rank)
-                 for seed in range(options.seeds)]
-        for seed in seeds:
-            for words, more in seed.result():
-                table.add(*words, **more)
+        running = {pool.submit(rows_of_seed, name, seed, options, ours, theirs, pyttb_rank): seed
+                   for seed in range(options.seeds) if f"{name} {seed}" not in kept}
+        for done in concurrent.futures.as_completed(running):
+            kept[f"{name} {running[done]}"] = done.result()
+            if options.keep:
+                pathlib.Path(options.keep).write_text(json.dumps(kept))
+    for seed in range(options.seeds):
+        for words, more in kept[f"{name} {seed}"]:
+            table.add(*words, **more)
     return result | {"methods": table.finish()}
 
 
@@ -340,6 +353,7 @@ def main():
     parser.add_argument("--peers", action="store_true")
     parser.add_argument("--splatt", default="")
     parser.add_argument("--chosen", default="")
+    parser.add_argument("--keep", default="")
     parser.add_argument("--json", required=True)
     options = parser.parse_args()
     record = {"command": "completion_table.py " + " ".join(sys.argv[1:-1]), "threads": options.threads,
