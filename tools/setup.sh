@@ -20,7 +20,7 @@ check=(g++ gfortran bats bash-completion zsh fish gzip zstd man-db mandoc python
   python3-pandas ocl-icd-libopencl1 opencl-headers pocl-opencl-icd libopenmpi-dev openmpi-bin python3-mpi4py procps)
 all=(git abigail-tools clang libclang-rt-dev llvm clang-format clang-tidy libomp-dev cppcheck doxygen shellcheck
   gcovr ccache valgrind libopenblas0-openmp chromium mkdocs debhelper
-  dh-python dpkg-dev help2man lintian)
+  dh-python dpkg-dev help2man libmpich-dev lintian)
 
 case ${1:-build} in
   build) packages=("${build[@]}") ;;
