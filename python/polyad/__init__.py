@@ -23,7 +23,8 @@ from ._scale import plan_scale
 from ._tensor import SparseTensor
 from ._tucker import ttmc, tucker, tucker_ranks
 from ._tucker_model import TuckerTensor
-from ._types import RunInfo, Transform
+from ._types import (Anomaly, DeviceInfo, FormatInfo, FormatParameter, Progress, RankInfo, RankRow, RunInfo,
+                     ScaleEstimate, StartInfo, Statistics, StreamInfo, TraceRow, Transform, UpdateInfo)
 from ._update import Updater, update
 from .estimators import CPDecomposition, EntryKFold, TuckerDecomposition
 
@@ -31,11 +32,13 @@ read = SparseTensor.read
 __version__ = version()
 
 __all__ = [
-    "Anomalies", "ArgumentError", "CPDecomposition", "DeviceError", "DeviceTensor", "EntryKFold", "Error", "FileError",
-    "FilePermissionError",
-    "Interrupted", "KruskalTensor", "MemoryLimitError", "MissingFileError", "NotFittedError",
-    "ParseError", "Plan", "RankScan", "RunInfo", "SparseTensor", "Transform", "TuckerDecomposition",
-    "TuckerTensor", "UnsupportedError", "Updater", "anomalies", "core_consistency", "cp_als", "cp_apr",
-    "cp_complete", "devices", "formats", "gcp_objective", "generate", "innerprod", "mttkrp", "norm", "plan_scale", "rank_scan", "read", "score",
-    "split", "ttmc", "tucker", "tucker_ranks", "update", "version",
+    "Anomalies", "Anomaly", "ArgumentError", "CPDecomposition", "DeviceError", "DeviceInfo",
+    "DeviceTensor", "EntryKFold", "Error", "FileError", "FilePermissionError", "FormatInfo",
+    "FormatParameter", "Interrupted", "KruskalTensor", "MemoryLimitError", "MissingFileError",
+    "NotFittedError", "ParseError", "Plan", "Progress", "RankInfo", "RankRow", "RankScan",
+    "RunInfo", "ScaleEstimate", "SparseTensor", "StartInfo", "Statistics", "StreamInfo", "TraceRow",
+    "Transform", "TuckerDecomposition", "TuckerTensor", "UnsupportedError", "UpdateInfo", "Updater",
+    "anomalies", "core_consistency", "cp_als", "cp_apr", "cp_complete", "devices", "formats",
+    "gcp_objective", "generate", "innerprod", "mttkrp", "norm", "plan_scale", "rank_scan", "read",
+    "score", "split", "ttmc", "tucker", "tucker_ranks", "update", "version",
 ]

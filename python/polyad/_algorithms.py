@@ -19,7 +19,8 @@ from ._plan import plan_of, rank_argument
 from ._run import decompose, run_info
 from ._tensor import SparseTensor, as_tensor
 from ._tucker_model import TuckerTensor
-from ._types import CPInit, CPLike, Loss, Matrices, OnInterrupt, Precision, Seed
+from ._types import (CPInit, CPLike, Floats, FormatInfo, FormatParameter, Loss, Matrices, OnInterrupt,
+                     Precision, Seed)
 
 
 def cp_als(x: Any, rank: int = 16, *, tol: float = 1e-4, max_iters: int = 50,
@@ -106,7 +107,7 @@ def cp_als(x: Any, rank: int = 16, *, tol: float = 1e-4, max_iters: int = 50,
 
 def mttkrp(x: Any, factors: Sequence[npt.ArrayLike] | KruskalTensor, mode: int, *,
            device: str = "auto", format: str = "auto", precision: Precision | None = None,
-           threads: int | None = None, variant: str = "auto") -> npt.NDArray[Any]:
+           threads: int | None = None, variant: str = "auto") -> Floats:
     """Matricised tensor times Khatri-Rao product (Kolda and Bader 2009, section 2.6).
 
     Parameters
@@ -142,7 +143,7 @@ def mttkrp(x: Any, factors: Sequence[npt.ArrayLike] | KruskalTensor, mode: int, 
 def gcp_objective(x: Any, factors: Sequence[npt.ArrayLike], loss: Loss = "poisson", *,
                   device: str = "auto", format: str = "auto",
                   precision: Precision | None = None, threads: int | None = None,
-                  variant: str = "auto") -> tuple[float, list[npt.NDArray[Any]]]:
+                  variant: str = "auto") -> tuple[float, list[Floats]]:
     """Loss of a CP model over all cells of a tensor, and its gradient: what an optimizer of
     generalized CP needs (Hong, Kolda and Duersch 2020). Cells without a nonzero count as 0.
 
@@ -288,22 +289,23 @@ def generate(shape: Sequence[int] | None = None, nnz: int | None = None, *,
     return SparseTensor._wrap(ctx, tensor[0]), model
 
 
-def formats() -> list[dict[str, Any]]:
+def formats() -> list[FormatInfo]:
     """The storage formats of this build: name, summary, paper, devices, kernels, variants, compute
     (types of products), and parameters, a list of name, help, least, most and usual: the value by
     default, None where it depends on the tensor or the device."""
-    found: list[dict[str, Any]] = []
+    found: list[FormatInfo] = []
     about = ffi.new("polyad_format_description *")
     for which in range(lib.polyad_format_count()):
         if lib.polyad_format_describe(which, about) == lib.POLYAD_OK:
-            words = {name: text(getattr(about, name)) for name in
-                     ("name", "summary", "paper", "devices", "kernels", "variants", "compute")}
-            found.append({**words, "parameters": [_parameter(which, k)
-                                                  for k in range(about.parameters)]})
+            found.append({"name": text(about.name), "summary": text(about.summary),
+                          "paper": text(about.paper), "devices": text(about.devices),
+                          "kernels": text(about.kernels), "variants": text(about.variants),
+                          "compute": text(about.compute),
+                          "parameters": [_parameter(which, k) for k in range(about.parameters)]})
     return found
 
 
-def _parameter(format: int, which: int) -> dict[str, Any]:
+def _parameter(format: int, which: int) -> FormatParameter:
     about = ffi.new("polyad_format_parameter *")
     assert lib.polyad_format_parameter_describe(format, which, about) == lib.POLYAD_OK
     return {"name": text(about.name), "help": text(about.help), "least": about.least,

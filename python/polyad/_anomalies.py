@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from ._model import KruskalTensor
 from ._native import ffi, lib
 from ._newdata import matched, word
 from ._tensor import as_tensor
-from ._types import MatchBy, Mode, Unseen
+from ._types import Anomaly, MatchBy, Mode, Unseen
 
 if TYPE_CHECKING:
     import pandas
@@ -59,7 +59,7 @@ class Anomalies:
         Where the model's values were computed, such as "cuda:0".
     """
 
-    rows: list[dict[str, Any]]
+    rows: list[Anomaly]
     found: int
     tested: float
     kind: str
@@ -75,10 +75,10 @@ class Anomalies:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
+    def __iter__(self) -> Iterator[Anomaly]:
         return iter(self.rows)
 
-    def __getitem__(self, k: int) -> dict[str, Any]:
+    def __getitem__(self, k: int) -> Anomaly:
         return self.rows[k]
 
     def __repr__(self) -> str:
@@ -97,9 +97,11 @@ class Anomalies:
 
         table = []
         for row in self.rows:
-            place = (dict(zip(self.names, row["label"])) if self.by == "cell" else
-                     {"mode": self.names[row["mode"]], "index": row["label"]})
-            table.append({**place, **{name: row[name] for name in _NUMBERS}})
+            label = row["label"]
+            place = (dict(zip(self.names, label)) if isinstance(label, tuple) else
+                     {"mode": self.names[row["mode"]], "index": label})
+            numbers: Mapping[str, object] = row
+            table.append({**place, **{name: numbers[name] for name in _NUMBERS}})
         places = list(self.names) if self.by == "cell" else ["mode", "index"]
         return pandas.DataFrame(table, columns=[*places, *_NUMBERS])
 
@@ -188,8 +190,8 @@ def _known(number: float) -> float | None:
     return None if math.isnan(number) else number
 
 
-def _row(row: Any, labels: Sequence[Sequence[str] | None]) -> dict[str, Any]:
-    def name(mode: int) -> Any:
+def _row(row: Any, labels: Sequence[Sequence[str] | None]) -> Anomaly:
+    def name(mode: int) -> int | str:
         column = labels[mode]
         return int(row.index[mode]) if column is None else column[row.index[mode]]
 
@@ -199,4 +201,4 @@ def _row(row: Any, labels: Sequence[Sequence[str] | None]) -> dict[str, Any]:
                                  "label": tuple(name(n) for n in order)}
     else:
         place = {"mode": row.mode, "index": int(row.index[row.mode]), "label": name(row.mode)}
-    return {**place, **{number: getattr(row, number) for number in _NUMBERS}}
+    return cast(Anomaly, {**place, **{number: getattr(row, number) for number in _NUMBERS}})

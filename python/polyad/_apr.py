@@ -9,7 +9,7 @@ from ._model import KruskalTensor
 from ._native import ffi, lib
 from ._plan import Plan
 from ._run import decompose, run_info, trace_rows
-from ._types import APRAlgorithm, CPLike, Matrices, OnInterrupt, Precision, RunInfo, Seed
+from ._types import APRAlgorithm, CPLike, Matrices, OnInterrupt, Precision, Seed
 
 
 def cp_apr(x: Any, rank: int = 16, *, algorithm: APRAlgorithm = "mu", tol: float = 1e-4,
@@ -109,7 +109,7 @@ def cp_apr(x: Any, rank: int = 16, *, algorithm: APRAlgorithm = "mu", tol: float
     return decompose(x, rank, choice, lib.polyad_cp_apr, options, run, _apr_info)
 
 
-def _apr_info(info: Any, plan: Plan) -> RunInfo:
+def _apr_info(info: Any, plan: Plan) -> dict[str, Any]:
     found = run_info(info, plan)
     del found["seconds_mttkrp"], found["regularized_solves"], found["diagnosis"]
     modes = range(len(plan.shape))

@@ -14,7 +14,7 @@ from ._native import ffi, lib
 from ._plan import Plan
 from ._run import decompose, run_info, trace_rows
 from ._tensor import SparseTensor, as_tensor
-from ._types import CompleteAlgorithm, CPLike, Matrices, OnInterrupt, Precision, RunInfo, Seed
+from ._types import CompleteAlgorithm, CPLike, Matrices, OnInterrupt, Precision, Seed
 
 
 def cp_complete(x: Any, rank: int = 16, *, algorithm: CompleteAlgorithm = "als", weights: Any = None,
@@ -151,7 +151,7 @@ def _observations(options: Any, x: Any, weights: Any, validation: Any) -> list[A
     return kept
 
 
-def _complete_info(info: Any, plan: Plan) -> RunInfo:
+def _complete_info(info: Any, plan: Plan) -> dict[str, Any]:
     found = run_info(info, plan)
     del found["seconds_mttkrp"]
     validated = not math.isnan(info.validation_rmse)

@@ -25,11 +25,10 @@ import numpy as np
 from . import _cuda
 from ._errors import UnsupportedError, error_from, text
 from ._native import ffi, lib
-from ._types import Seed
+from ._types import Progress, Seed
 
 logger = logging.getLogger("polyad")
 
-Progress = dict[str, Any]
 Callback = Callable[[Progress], Any]
 
 

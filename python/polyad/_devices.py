@@ -12,11 +12,11 @@ import signal
 import subprocess
 import sys
 import warnings
-from typing import Any
 
 from ._context import Context, context, encode
 from ._errors import text
 from ._native import ffi, lib
+from ._types import DeviceInfo
 
 PROGRAM = f"""
 import json, sys
@@ -26,7 +26,7 @@ print(json.dumps(_of_kind(sys.argv[1])))
 PATIENCE = 60.0  # seconds that a driver may take to answer
 
 
-def _describe(ctx: Context, name: str) -> dict[str, Any] | None:
+def _describe(ctx: Context, name: str) -> DeviceInfo | None:
     about = ffi.new("polyad_device_description *")
     if lib.polyad_device_describe_named(ctx.pointer, encode(name, "name"), about) != lib.POLYAD_OK:
         return None
@@ -35,8 +35,8 @@ def _describe(ctx: Context, name: str) -> dict[str, Any] | None:
             "cache_bytes": int(about.cache_bytes), "capability": text(about.capability)}
 
 
-def _of_kind(kind: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+def _of_kind(kind: str) -> list[DeviceInfo]:
+    found: list[DeviceInfo] = []
     while (about := _describe(context(), f"{kind}:{len(found)}")) is not None:
         found.append(about)
     return found
@@ -48,7 +48,7 @@ def _ending(status: int) -> str:
     return f"signal {-status}, {signal.strsignal(-status)}"
 
 
-def _of_kind_elsewhere(kind: str) -> list[dict[str, Any]]:
+def _of_kind_elsewhere(kind: str) -> list[DeviceInfo]:
     package = pathlib.Path(__file__).parent
     path = os.pathsep.join([str(package.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
     if not sys.executable:  # Python inside another program
@@ -65,11 +65,11 @@ def _of_kind_elsewhere(kind: str) -> list[dict[str, Any]]:
         warnings.warn(f"no device {kind} is listed: its driver ended the process that opened it "
                       f"({_ending(done.returncode)})", RuntimeWarning, stacklevel=3)
         return []
-    found: list[dict[str, Any]] = json.loads(done.stdout)
+    found: list[DeviceInfo] = json.loads(done.stdout)
     return found
 
 
-def devices() -> list[dict[str, Any]]:
+def devices() -> list[DeviceInfo]:
     """The devices that this build and machine can use: name, description, processors,
     memory_bytes, cache_bytes (0: unknown), capability. OpenCL is asked in a process of its own; a
     RuntimeWarning names a driver that ends it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
@@ -19,7 +19,7 @@ from ._labels import Columns, Names, label_directory, label_files, read_labels, 
 from ._memory import precision_type
 from ._native import ffi, lib
 from ._tensor import SparseTensor, as_tensor
-from ._types import Mode, Precision, RunInfo
+from ._types import Floats, FloatType, Mode, Precision, RunInfo
 
 if TYPE_CHECKING:
     import pandas
@@ -36,7 +36,7 @@ class FactorModel:
     columns combine."""
 
     _kind: str  # of the C functions: polyad_KIND_norm, …
-    factors: list[npt.NDArray[Any]]
+    factors: list[Floats]
     labels: list[Sequence[str] | None]
     mode_names: list[str | None]
     _info: RunInfo
@@ -66,10 +66,10 @@ class FactorModel:
                                 self._arrays(), 0)
 
     def _name(self, labels: Sequence[Sequence[str] | None] | None,
-              mode_names: Sequence[str | None] | None, info: RunInfo | None) -> None:
+              mode_names: Sequence[str | None] | None, info: Mapping[str, Any] | None) -> None:
         self.labels = [None] * self.ndim if labels is None else list(labels)
         self.mode_names = [None] * self.ndim if mode_names is None else list(mode_names)
-        self.info = {} if info is None else info
+        self.info = cast(RunInfo, {} if info is None else info)
         for what, count in (("labels", len(self.labels)), ("mode_names", len(self.mode_names))):
             if count != self.ndim:
                 raise ValueError(f"{what} is given for {count} modes; expected {self.ndim}")
@@ -91,7 +91,7 @@ class FactorModel:
         return len(self.factors)
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> np.dtype[FloatType]:
         """Type of all numbers: float32 or float64."""
         return self.factors[0].dtype
 
@@ -124,7 +124,7 @@ class FactorModel:
         return pandas.DataFrame(matrix, pandas.Index(rows, name=self.mode_names[mode]),
                                 pandas.RangeIndex(matrix.shape[1], name="component"))
 
-    def top(self, component: int, mode: Mode, k: int = 5) -> list[tuple[Any, float]]:
+    def top(self, component: int, mode: Mode, k: int = 5) -> list[tuple[int | str, float]]:
         """The k strongest rows of a component (a column of the factor) in a mode (number or name),
         as (label or index, entry)."""
         component, mode = index(component, "component"), self._mode(mode)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +16,13 @@ from ._labels import Columns, Names
 from ._memory import DTYPES, TYPES, pointer, view
 from ._native import ffi, lib
 from ._tensor import as_tensor
-from ._types import MatchBy, Mode, ModelKind, RunInfo, Seed, Unseen
+from ._types import Floats, MatchBy, Mode, ModelKind, RunInfo, Seed, Unseen
 
 if TYPE_CHECKING:
     import pandas
+    import tensorly.cp_tensor
     import xarray
+    from pyttb.ktensor import ktensor
 
 _NORMS = {2: lib.POLYAD_NORM_2, 1: lib.POLYAD_NORM_1}
 
@@ -46,11 +48,12 @@ class KruskalTensor(FactorModel):
     """
 
     _kind = "ktensor"
+    weights: Floats
 
     def __init__(self, weights: npt.ArrayLike | None, factors: Sequence[npt.ArrayLike], *,
                  labels: Sequence[Sequence[str] | None] | None = None,
                  mode_names: Sequence[str | None] | None = None,
-                 info: RunInfo | None = None) -> None:
+                 info: Mapping[str, Any] | None = None) -> None:
         matrices = real_matrices(factors)
         if not matrices:
             raise ValueError("a Kruskal tensor needs at least one factor")
@@ -221,14 +224,14 @@ class KruskalTensor(FactorModel):
                 coordinates[name] = infer(labels)
         return xarray.Dataset(variables, coordinates)
 
-    def to_pyttb(self) -> Any:
+    def to_pyttb(self) -> ktensor:
         """To ``pyttb.ktensor``."""
         import pyttb
 
         return pyttb.ktensor([np.asarray(f, np.float64, order="F") for f in self.factors],
                              np.array(self.weights, np.float64))
 
-    def to_tensorly(self) -> Any:
+    def to_tensorly(self) -> tensorly.cp_tensor.CPTensor:
         """To ``tensorly.cp_tensor.CPTensor``."""
         import tensorly.cp_tensor
 
@@ -279,7 +282,8 @@ class KruskalTensor(FactorModel):
         model.weights = view(lib.polyad_ktensor_weights(handle), (rank,), dtype, owner, True)
         model.factors = [view(lib.polyad_ktensor_factor(handle, mode), (int(dims[mode]), rank),
                               dtype, owner, True) for mode in range(order)]
-        model.labels, model.mode_names, model.info = [None] * order, [None] * order, {}
+        model.labels, model.mode_names = [None] * order, [None] * order
+        model.info = cast(RunInfo, {})
         return model
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from ._errors import Interrupted, text
 from ._model import KruskalTensor
 from ._native import ffi, lib
 from ._tensor import SparseTensor, as_tensor
-from ._types import MatchBy, Mode, ModelKind, Seed, Unseen
+from ._types import MatchBy, Mode, ModelKind, RunInfo, Seed, Unseen
 
 KINDS = {"auto": lib.POLYAD_KIND_AUTO, "signed": lib.POLYAD_KIND_SIGNED,
          "nonnegative": lib.POLYAD_KIND_NONNEGATIVE, "poisson": lib.POLYAD_KIND_POISSON}
@@ -96,9 +96,8 @@ def project(model: KruskalTensor, x: Any, mode: Mode | Sequence[Mode], *, kind: 
     ctx.check(status)
     projected = KruskalTensor._wrap(ctx, made[0])
     projected.take_labels(new)
-    projected.info = {"fit": info.fit, "iterations": info.iterations,
-                      "converged": bool(info.converged), "seconds": info.seconds,
-                      "device": text(info.device),
-                      "kind": text(lib.polyad_model_kind_string(info.kind)),
-                      "skipped": skipped}
+    projected.info = cast(RunInfo, {
+        "fit": info.fit, "iterations": info.iterations, "converged": bool(info.converged),
+        "seconds": info.seconds, "device": text(info.device),
+        "kind": text(lib.polyad_model_kind_string(info.kind)), "skipped": skipped})
     return projected

@@ -16,7 +16,8 @@ from ._errors import Interrupted, text
 from ._memory import DTYPES, pointer, precision_type
 from ._native import ffi, lib
 from ._tensor import SparseTensor, as_tensor, read_options
-from ._types import Compute, Duplicates, Kernel, Loss, Precision, Transform, Zeros
+from ._types import (Compute, Duplicates, Floats, Kernel, Loss, Precision, StreamInfo, Transform,
+                     Zeros)
 
 _LOSSES = {"poisson": lib.POLYAD_LOSS_POISSON, "bernoulli-logit": lib.POLYAD_LOSS_BERNOULLI_LOGIT,
            "gaussian": lib.POLYAD_LOSS_GAUSSIAN}
@@ -208,7 +209,7 @@ class Plan:
         return plan
 
     @property
-    def streaming(self) -> dict[str, int] | None:
+    def streaming(self) -> StreamInfo | None:
         """None, or of a plan that :meth:`stream` made: "chunks" of each mode, "chunk_nonzeros",
         "spilled_bytes" and "packed_bytes" (the copy of text) on disk, and "memory_bytes", the most
         that a decomposition by :func:`cp_als` has in use."""
@@ -216,9 +217,9 @@ class Plan:
         lib.polyad_plan_stream_info(self._handle, about)
         if not about.streamed:
             return None
-        return {key: int(getattr(about, key))
-                for key in ("chunks", "chunk_nonzeros", "spilled_bytes", "packed_bytes",
-                            "memory_bytes")}
+        return {"chunks": int(about.chunks), "chunk_nonzeros": int(about.chunk_nonzeros),
+                "spilled_bytes": int(about.spilled_bytes), "packed_bytes": int(about.packed_bytes),
+                "memory_bytes": int(about.memory_bytes)}
 
     def __reduce__(self) -> Any:
         raise TypeError("a Plan cannot be pickled; pickle the tensor and make the plan again")
@@ -292,7 +293,7 @@ class Plan:
         return mode % order, [np.ascontiguousarray(array(factor), self.dtype) for factor in factors]
 
     def ttmc(self, factors: Sequence[npt.ArrayLike], mode: int, *,
-             threads: int | None = None) -> npt.NDArray[Any]:
+             threads: int | None = None) -> Floats:
         """See :func:`ttmc`."""
         mode, matrices = self._matrices(factors, mode)
         for m, matrix in enumerate(matrices):
@@ -317,7 +318,7 @@ class Plan:
         return out
 
     def mttkrp(self, factors: Sequence[npt.ArrayLike], mode: int, *,
-               threads: int | None = None) -> npt.NDArray[Any]:
+               threads: int | None = None) -> Floats:
         """See :func:`mttkrp`."""
         mode, matrices = self._matrices(factors, mode)
         order = len(self.shape)
@@ -341,7 +342,7 @@ class Plan:
         return out
 
     def gcp_objective(self, factors: Sequence[npt.ArrayLike], loss: Loss = "poisson", *,
-                      threads: int | None = None) -> tuple[float, list[npt.NDArray[Any]]]:
+                      threads: int | None = None) -> tuple[float, list[Floats]]:
         """See :func:`gcp_objective`."""
         if loss not in _LOSSES:
             raise ValueError(f"loss {loss!r} is unknown; expected one of {', '.join(_LOSSES)}")

@@ -9,7 +9,7 @@ import contextlib
 import functools
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,9 @@ from ._factors import FactorModel
 from ._keys import infer
 from ._model import KruskalTensor
 from ._types import PlotKind
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 COLOURS = ("#2b6cb0", "#dd6b20", "#2f855a", "#b83280", "#6b46c1", "#b7791f", "#319795", "#c53030")
 MAP_COLOURS, SIGNED_COLOURS = "viridis", "RdBu_r"
@@ -70,7 +73,7 @@ def _figure_class() -> Any:
 
 
 def canvas(ax: Any, rows: int, columns: int, figsize: tuple[float, float] | None,
-           usual: tuple[float, float], title: str | None = None) -> tuple[Any, Any]:
+           usual: tuple[float, float], title: str | None = None) -> tuple[Figure, Any]:
     """A figure and its axes as an array (rows, columns): new, of a given (sub)figure, or given."""
     if ax is None:
         ax = _figure_class()(figsize=usual if figsize is None else figsize, layout="constrained")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,9 @@ from ._plot_base import (MAP_COLOURS, SMALL, canvas, chosen, component_name, kru
 from ._plot_models import positions
 from ._types import Mode
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 FAINT = 1e-2  # of the strongest cell: less is left to the background
 RARE = 10  # cells: so few are ringed, for they are hard to see
 
@@ -20,7 +23,7 @@ RARE = 10  # cells: so few are ringed, for they are hard to see
 def map(model: KruskalTensor, latitude: Mode, longitude: Mode, *,  # noqa: A001 - what it is
         components: int | Sequence[int] | None = None, cells: int = 80, share: float = 0.99,
         cmap: str = MAP_COLOURS, title: str | None = None,
-        figsize: tuple[float, float] | None = None, ax: Any = None) -> Any:
+        figsize: tuple[float, float] | None = None, ax: Any = None) -> Figure:
     """Maps of components: the product of a latitude and a longitude mode as a heat map, over all
     components in grey. Colours follow the square root of the strength, so that weak cells are
     seen beside strong ones; the colour bar has the strengths.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Union
+from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,9 @@ from ._plot_base import (COLOURS, MAP_COLOURS, SMALL, TITLE, canvas, chosen, col
 from ._tucker_model import TuckerTensor
 from ._types import Mode, PlotKind
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 Matrix = npt.NDArray[Any]
 Kinds = Union[Sequence[PlotKind], Mapping[Mode, PlotKind], None]
 
@@ -22,7 +25,7 @@ Kinds = Union[Sequence[PlotKind], Mapping[Mode, PlotKind], None]
 def components(model: KruskalTensor, *, components: int | Sequence[int] | None = None,
                top: int = 12, kinds: Kinds = None, colors: str | Sequence[str] | None = None,
                title: str | None = None, figsize: tuple[float, float] | None = None,
-               ax: Any = None) -> Any:
+               ax: Any = None) -> Figure:
     """One row of panels per component, one panel per mode: bars of the strongest categories, lines
     along time and decimal numbers, stems at whole numbers.
 
@@ -69,7 +72,7 @@ def components(model: KruskalTensor, *, components: int | Sequence[int] | None =
 def compare(a: KruskalTensor, b: KruskalTensor, *, components: int | Sequence[int] | None = None,
             top: int = 12, kinds: Kinds = None, names: tuple[str, str] = ("first", "second"),
             colors: Sequence[str] = COLOURS[:2], title: str | None = None,
-            figsize: tuple[float, float] | None = None, ax: Any = None) -> Any:
+            figsize: tuple[float, float] | None = None, ax: Any = None) -> Figure:
     """Components of two models over each other, as :func:`components` draws one: each component of
     the first with the one of the second that is most like it.
 
@@ -145,7 +148,7 @@ def matching(likeness: Matrix) -> list[int]:
 
 def similarity(a: KruskalTensor, b: KruskalTensor | None = None, *, cmap: str = MAP_COLOURS,
                title: str | None = None, figsize: tuple[float, float] | None = None,
-               ax: Any = None) -> Any:
+               ax: Any = None) -> Figure:
     """How alike components are: product over modes of |cosine|, of one model with itself or of two
     models. The components of the second are put beside those of the first that they are most like;
     up to rank 12 the numbers are written.
@@ -184,7 +187,7 @@ def similarity(a: KruskalTensor, b: KruskalTensor | None = None, *, cmap: str = 
 def heatmap(model: KruskalTensor | TuckerTensor, mode: Mode, *, top: int = 40,
             components: int | Sequence[int] | None = None, cmap: str | None = None,
             title: str | None = None, figsize: tuple[float, float] | None = None,
-            ax: Any = None) -> Any:
+            ax: Any = None) -> Figure:
     """A mode's factor as a heat map: its strongest rows against components. Colours go both ways
     from zero where there are negative entries.
 
@@ -222,7 +225,7 @@ def heatmap(model: KruskalTensor | TuckerTensor, mode: Mode, *, top: int = 40,
 
 
 def core(model: TuckerTensor, mode: Mode = 0, *, cmap: str | None = None, title: str | None = None,
-         figsize: tuple[float, float] | None = None, ax: Any = None) -> Any:
+         figsize: tuple[float, float] | None = None, ax: Any = None) -> Figure:
     """A Tucker tensor's core, unfolded: columns of one mode's factor against all combinations of
     the others' (the last mode fastest). Large entries say which columns go together.
 
@@ -255,7 +258,7 @@ def core(model: TuckerTensor, mode: Mode = 0, *, cmap: str | None = None, title:
 
 def top(model: KruskalTensor, *, k: int = 5, components: int | Sequence[int] | None = None,
         title: str | None = None, figsize: tuple[float, float] | None = None,
-        ax: Any = None) -> Any:
+        ax: Any = None) -> Figure:
     """A table of the strongest rows of each component in each mode.
 
     Parameters

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._plot_base import COLOURS, SMALL, canvas
 from ._rank import RankScan
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 def rank_scan(scan: RankScan, *, title: str | None = None,
-              figsize: tuple[float, float] | None = None, ax: Any = None) -> Any:
+              figsize: tuple[float, float] | None = None, ax: Any = None) -> Figure:
     """A scan of ranks in three panels: fit (best and median) with the held-out error; core
     consistency, cut off below -100; stability and replicability. A line marks the recommended
     rank.
@@ -52,7 +55,8 @@ def rank_scan(scan: RankScan, *, title: str | None = None,
 def _line(axis: Any, scan: RankScan, name: str, colour: str, label: str,
           deviation: str | None = None, style: str = "-", least: float = float("-inf")) -> None:
     """A column of the scan against the rank, where it is known; nothing where it never is."""
-    rows = [row for row in scan.ranks if row[name] is not None]
+    rows: list[dict[str, Any]] = [{**row} for row in scan.ranks]
+    rows = [row for row in rows if row[name] is not None]
     if not rows:
         return
     ranks, values = [row["rank"] for row in rows], [max(row[name], least) for row in rows]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -15,12 +15,15 @@ from ._tensor import SparseTensor, as_tensor
 from ._tucker_model import TuckerTensor
 from ._types import Mode
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 Numbers = npt.NDArray[np.float64]
 
 
 def sparsity(x: SparseTensor, *, modes: tuple[Mode, Mode] = (0, 1), bins: int = 200,
              cmap: str = MAP_COLOURS, title: str | None = None,
-             figsize: tuple[float, float] | None = None, ax: Any = None) -> Any:
+             figsize: tuple[float, float] | None = None, ax: Any = None) -> Figure:
     """Where the nonzeros lie: two modes, the others summed, on a logarithmic scale.
 
     Parameters
@@ -57,7 +60,7 @@ def sparsity(x: SparseTensor, *, modes: tuple[Mode, Mode] = (0, 1), bins: int = 
 
 
 def slices(x: SparseTensor, *, color: str = COLOURS[0], title: str | None = None,
-           figsize: tuple[float, float] | None = None, ax: Any = None) -> Any:
+           figsize: tuple[float, float] | None = None, ax: Any = None) -> Figure:
     """Histograms of slice sizes, one panel per mode, both axes logarithmic.
 
     Parameters
@@ -125,7 +128,7 @@ def _slice_squares(model: KruskalTensor | TuckerTensor, mode: int) -> Numbers:
 
 def residuals(model: KruskalTensor | TuckerTensor, x: Any, *, modes: Sequence[Mode] | None = None,
               top: int = 25, kinds: Any = None, color: str = COLOURS[0], title: str | None = None,
-              figsize: tuple[float, float] | None = None, ax: Any = None) -> Any:
+              figsize: tuple[float, float] | None = None, ax: Any = None) -> Figure:
     """What the model leaves out, slice by slice: ||X_i - M_i|| / ||X_i|| of every date, hour, …,
     zeros included. 0: described exactly; 1: as badly as by nothing at all.
 
@@ -161,7 +164,7 @@ def residuals(model: KruskalTensor | TuckerTensor, x: Any, *, modes: Sequence[Mo
 def convergence(*models: KruskalTensor | TuckerTensor, names: Sequence[str] | None = None,
                 x: Literal["iteration", "seconds"] = "iteration", log: bool = False,
                 title: str | None = None, figsize: tuple[float, float] | None = None,
-                ax: Any = None) -> Any:
+                ax: Any = None) -> Figure:
     """Fit (of :func:`cp_apr`'s models: log-likelihood) against iterations or seconds of one or
     several runs.
 
@@ -188,7 +191,8 @@ def convergence(*models: KruskalTensor | TuckerTensor, names: Sequence[str] | No
     what = {"fit" if "fit" in trace[0] else "log_likelihood" for trace in traces}
     if len(what) > 1:
         raise ValueError("some of the models have a fit, others a log-likelihood per iteration")
-    column = what.pop()
+    column: Literal["fit", "log_likelihood"] = (
+        "fit" if what == {"fit"} else "log_likelihood")
     figure, axes = canvas(ax, 1, 1, figsize, (6, 4))
     axis = axes[0][0]
     best = max(row[column] for trace in traces for row in trace)

@@ -7,7 +7,8 @@ import time
 from types import TracebackType
 from typing import Any
 
-from ._context import Callback, Progress
+from ._context import Callback
+from ._types import Progress
 
 BAR = 10  # characters
 PAUSE = 0.1  # seconds between two updates

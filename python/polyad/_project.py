@@ -29,8 +29,8 @@ def kruskal_rows(x: SparseTensor, model: KruskalTensor, mode: int, kind: ModelKi
                  threads: int | None) -> Rows:
     """Rows C with which C and the other factors, without weights, fit `x` best."""
     plain = KruskalTensor(None, [np.asarray(f, np.float64) for f in model.factors])
-    rows: Rows = project(plain, x, mode, kind=kind, match="number", threads=threads).factors[mode]
-    return rows
+    made = project(plain, x, mode, kind=kind, match="number", threads=threads)
+    return np.asarray(made.factors[mode], np.float64)
 
 
 def tucker_rows(x: SparseTensor, model: TuckerTensor, mode: int, threads: int | None) -> Rows:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from ._context import Callback, Progress, context, encode, index, seed_number
+from ._context import Callback, context, encode, index, seed_number
 from ._errors import Interrupted, text
 from ._model import KruskalTensor
 from ._native import ffi, lib
@@ -15,10 +15,11 @@ from ._plan import rank_argument
 from ._progress import ProgressLine
 from ._run import choose, expected_sweeps
 from ._tensor import as_tensor
-from ._types import OnInterrupt, Precision, RankAlgorithm, Seed
+from ._types import OnInterrupt, Precision, Progress, RankAlgorithm, RankInfo, RankRow, Seed
 
 if TYPE_CHECKING:
     import pandas
+    from matplotlib.figure import Figure
 
 _ALGORITHMS = {"als": lib.POLYAD_ALGORITHM_ALS, "nonnegative": lib.POLYAD_ALGORITHM_NONNEGATIVE,
                "apr-mu": lib.POLYAD_ALGORITHM_APR_MU, "apr-pdnr": lib.POLYAD_ALGORITHM_APR_PDNR,
@@ -56,20 +57,20 @@ class RankScan:
 
     recommended: int | None
     reason: str
-    ranks: list[dict[str, Any]]
+    ranks: list[RankRow]
     folds: int
     modes: tuple[int, ...]
     complete: bool
     seconds: float
-    info: dict[str, Any] = field(default_factory=dict)
+    info: RankInfo = field(default_factory=lambda: cast(RankInfo, {}))
 
     def __repr__(self) -> str:
         lines = [" rank  fit best  core consistency  stability  held-out error"]
         for row in self.ranks:
-            cells = [f"{row['rank']:5d}"]
+            cells, numbers = [f"{row['rank']:5d}"], cast(dict[str, float | None], row)
             for name, width, digits in (("fit_best", 9, 6), ("core_consistency", 16, 2),
                                         ("stability", 9, 3), ("holdout_error", 14, 5)):
-                value = row[name]
+                value = numbers[name]
                 cells.append(f"{'-' if value is None else format(value, f'.{digits}f'):>{width}}")
             mark = "  <-" if row["rank"] == self.recommended else ""
             lines.append("  ".join(cells) + mark)
@@ -81,7 +82,7 @@ class RankScan:
 
         return pandas.DataFrame(self.ranks).set_index("rank")
 
-    def plot(self, **options: Any) -> Any:
+    def plot(self, **options: Any) -> Figure:
         """The scan as a picture: :func:`polyad.plot.rank_scan`."""
         from . import plot
 
@@ -208,7 +209,7 @@ def rank_scan(x: Any, ranks: int | Sequence[int] = 10, *, algorithm: RankAlgorit
     return scan
 
 
-def _read(result: Any, info: dict[str, Any]) -> RankScan:
+def _read(result: Any, info: RankInfo) -> RankScan:
     rows = []
     for k in range(result.row_count):
         row = result.rows[k]
@@ -217,7 +218,7 @@ def _read(result: Any, info: dict[str, Any]) -> RankScan:
         for name in _COLUMNS:
             value = getattr(row, name)
             found[name] = None if math.isnan(value) else value
-        rows.append(found)
+        rows.append(cast(RankRow, found))
     return RankScan(recommended=int(result.recommended) or None, reason=text(result.reason),
                     ranks=rows, folds=result.folds,
                     modes=tuple(result.modes) if result.folds else (),

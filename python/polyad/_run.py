@@ -78,7 +78,7 @@ def initial(options: Any, init: Any, kind: str, model: Callable[[], FactorModel]
 
 def execute(kind: type[Model], function: Any, plan: Plan, tensor: SparseTensor | None,
             options: Any, choice: dict[str, Any], run: dict[str, Any],
-            report: Callable[[Any, Plan], RunInfo]) -> Model:
+            report: Callable[[Any, Plan], dict[str, Any]]) -> Model:
     """Calls `function`; the model it makes gets `report`'s info and the tensor's labels."""
     if run["on_interrupt"] not in ("raise", "return"):
         raise ValueError(f"on_interrupt {run['on_interrupt']!r} is unknown; expected 'raise' or "
@@ -92,7 +92,7 @@ def execute(kind: type[Model], function: Any, plan: Plan, tensor: SparseTensor |
         made, info = ffi.new(f"polyad_{kind._kind} **"), ffi.new("polyad_run_info *")
         try:
             status = ctx.run(function, plan._handle, options, made, info)
-            found: RunInfo = report(info, plan) if status == lib.POLYAD_OK else {}
+            found = report(info, plan) if status == lib.POLYAD_OK else {}
             each = _kept_models(kind, ctx, info)
         finally:
             lib.polyad_run_info_clear(info)
@@ -111,7 +111,7 @@ def execute(kind: type[Model], function: Any, plan: Plan, tensor: SparseTensor |
     source = plan if tensor is None else tensor
     if source.transforms:
         found["transforms"] = list(source.transforms)
-    model.info = found
+    model.info = cast(RunInfo, found)
     for start, one in zip(found["starts"] if each else [], each):
         start["model"] = one
     if tensor is None or tensor.shape == plan.shape:  # else it is a share of the tensor
@@ -136,7 +136,7 @@ def _kept_models(kind: type[Model], ctx: Any, info: Any) -> list[Model]:
 
 
 def decompose(x: Any, rank: Any, choice: dict[str, Any], function: Any, options: Any,
-              run: dict[str, Any], report: Callable[[Any, Plan], RunInfo]) -> KruskalTensor:
+              run: dict[str, Any], report: Callable[[Any, Plan], dict[str, Any]]) -> KruskalTensor:
     """A CP decomposition: a plan as `choice` asks, the options in `run`, the call."""
     options.rank = rank_argument(rank)
     kept = run_options(options.run, run)
@@ -158,7 +158,7 @@ def trace_rows(info: Any, names: Sequence[str]) -> list[dict[str, Any]]:
             for i in range(info.trace_rows)]
 
 
-def run_info(info: Any, plan: Plan) -> RunInfo:
+def run_info(info: Any, plan: Plan) -> dict[str, Any]:
     """What a run says of itself."""
     known = not math.isnan(info.fit_bound)
     return {

@@ -11,7 +11,7 @@ from ._memory import precision_type
 from ._native import ffi, lib
 from ._plan import Plan, rank_argument
 from ._tensor import as_tensor
-from ._types import Precision
+from ._types import Precision, ScaleEstimate
 
 _ITERATIONS = 5
 _RANKS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
@@ -19,7 +19,7 @@ _RANKS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 def plan_scale(x: Any, rank: int, ranks: int | Sequence[int] = _RANKS, *,
                seconds: float | None = None, network: float = 12.5e9, latency: float = 5e-6,
-               precision: Precision = "f64", threads: int | None = None) -> list[dict[str, Any]]:
+               precision: Precision = "f64", threads: int | None = None) -> list[ScaleEstimate]:
     """What :func:`cp_als` by several processes would take, for every number of them.
 
     The grid over the modes, nonzeros, rows and the bytes that travel are counted on the tensor, by
@@ -70,7 +70,7 @@ def plan_scale(x: Any, rank: int, ranks: int | Sequence[int] = _RANKS, *,
     return [_predict(ctx, tensor, options, size) for size in sizes]
 
 
-def _predict(ctx: Any, tensor: Any, options: Any, size: int) -> dict[str, Any]:
+def _predict(ctx: Any, tensor: Any, options: Any, size: int) -> ScaleEstimate:
     found = ffi.new("polyad_scale *")
     ctx.check(lib.polyad_scale_predict(ctx.pointer, tensor._handle, options, size, found, ffi.NULL))
     return {"ranks": int(found.size), "grid": tuple(found.grid[n] for n in range(tensor.ndim)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers as _numbers
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, Union, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -18,14 +18,22 @@ from ._keys import Keys
 from ._memory import DTYPES, INDEX_TYPES, TYPES, pointer, precision_type, view
 from ._native import ffi, lib
 from ._policies import duplicates_policy, zeros_policy
-from ._types import (Collapse, Duplicates, FramePackage, Missing, Mode, Numbers, ScaleBy, Transform,
-                     Zeros)
+from ._types import (Collapse, Duplicates, Floats, FloatType, FramePackage, Missing, Mode, Numbers,
+                     ScaleBy, Statistics, Transform, Zeros)
 
 if TYPE_CHECKING:
+    from types import EllipsisType
+
+    import pandas
+    import polars
+    import pyarrow
     import scipy.sparse
     import sparse
     import torch
     import xarray
+    from pyttb.sptensor import sptensor
+
+    _Key = int | slice | EllipsisType | Sequence[int] | npt.NDArray[Any]
 
 MAX_ORDER = int(lib.POLYAD_MAX_ORDER)
 # A tensor, but a float where no mode is left, which only the values tell: `x[:3].nnz` must pass.
@@ -171,17 +179,17 @@ class SparseTensor:
         return int(lib.polyad_tensor_nnz(self._handle))
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> np.dtype[FloatType]:
         """Type of the values: float32 or float64."""
-        kept: np.dtype[Any] = np.dtype(DTYPES[lib.polyad_tensor_type(self._handle)])
+        kept: np.dtype[FloatType] = np.dtype(DTYPES[lib.polyad_tensor_type(self._handle)])
         return kept
 
     @property
-    def values(self) -> npt.NDArray[Any]:
+    def values(self) -> Floats:
         """The values, shape (nnz,); a read-only view."""
         return view(lib.polyad_tensor_values(self._handle), (self.nnz,), self.dtype, self)
 
-    def indices(self, mode: Mode) -> npt.NDArray[Any]:
+    def indices(self, mode: Mode) -> npt.NDArray[np.uint32 | np.uint64]:
         """The 0-based indices of a mode, shape (nnz,); a read-only view (uint32, or uint64 for
         modes longer than 2**32)."""
         mode = self._mode(mode)
@@ -235,7 +243,7 @@ class SparseTensor:
         values = np.concatenate([self.values, other.values]).astype(np.float64)[order]
         return float(values[:-1][same] @ values[1:][same])
 
-    def statistics(self) -> dict[str, Any]:
+    def statistics(self) -> Statistics:
         """Density, value range, and slices and fibers per mode."""
         ctx, found = context(), ffi.new("polyad_tensor_statistics *")
         ctx.configure()
@@ -416,7 +424,7 @@ class SparseTensor:
         coords, values, shape = _convert.from_numpy(array)
         return cls(coords, values, shape, labels)
 
-    def to_numpy(self) -> npt.NDArray[Any]:
+    def to_numpy(self) -> Floats:
         """A dense array (of the product of all lengths)."""
         return _convert.to_numpy(self)
 
@@ -435,7 +443,7 @@ class SparseTensor:
         """From a matrix or array of ``scipy.sparse``, of any number of modes."""
         return cls(*_convert.from_scipy(matrix))
 
-    def to_scipy(self) -> Any:
+    def to_scipy(self) -> scipy.sparse.coo_array:
         """To ``scipy.sparse.coo_array`` (of scipy before 1.15 with order 2 only)."""
         return _convert.to_scipy(self)
 
@@ -444,7 +452,7 @@ class SparseTensor:
         """From ``pyttb.sptensor``."""
         return cls(*_convert.from_pyttb(tensor))
 
-    def to_pyttb(self) -> Any:
+    def to_pyttb(self) -> sptensor:
         """To ``pyttb.sptensor``."""
         return _convert.to_pyttb(self)
 
@@ -502,7 +510,20 @@ class SparseTensor:
                    dict(enumerate(keys.values())))
         return made
 
-    def to_dataframe(self, package: FramePackage = "pandas", *, index: bool = False) -> Any:
+    @overload
+    def to_dataframe(self, package: Literal["pandas"] = "pandas", *,
+                     index: bool = False) -> pandas.DataFrame: ...
+
+    @overload
+    def to_dataframe(self, package: Literal["polars"], *,
+                     index: bool = False) -> polars.DataFrame: ...
+
+    @overload
+    def to_dataframe(self, package: Literal["pyarrow"], *,
+                     index: bool = False) -> pyarrow.Table: ...
+
+    def to_dataframe(self, package: FramePackage = "pandas", *,
+                     index: bool = False) -> pandas.DataFrame | polars.DataFrame | pyarrow.Table:
         """To a data frame of "pandas" or "polars", or a table of "pyarrow": one row per nonzero,
         labels where they are known, the values in the last column. Columns have the types that they had in
         :meth:`from_dataframe`; other labels are numbers or dates where all look so.
@@ -513,7 +534,9 @@ class SparseTensor:
         index : bool
             Whether the modes are the levels of a pandas index instead of columns.
         """
-        return _frames.to_dataframe(self, package, index)
+        made: pandas.DataFrame | polars.DataFrame | pyarrow.Table = _frames.to_dataframe(
+            self, package, index)
+        return made
 
     @classmethod
     def from_xarray(cls, array: Any) -> SparseTensor:
@@ -533,7 +556,13 @@ class SparseTensor:
 
     # ---- new tensors ------------------------------------------------------------------------
 
-    def __getitem__(self, key: Any) -> Part:
+    @overload
+    def __getitem__(self, key: int | tuple[int, ...]) -> Part: ...
+
+    @overload
+    def __getitem__(self, key: _Key | tuple[_Key, ...]) -> SparseTensor: ...
+
+    def __getitem__(self, key: _Key | tuple[_Key, ...]) -> Part:
         """A part of the tensor, as ``x[:31]`` or ``x[..., [0, 2, 5], 3]``: integers (their modes are
         dropped), slices, and arrays of integers or booleans. Every index is for one mode, so two
         arrays select all pairs, unlike NumPy's; one index may be selected several times. Labels go

@@ -15,7 +15,8 @@ from ._native import ffi, lib
 from ._plan import Plan, plan_of
 from ._run import choose, execute, expected_sweeps, initial, run_info, run_options
 from ._tucker_model import TuckerTensor, tucker_factors
-from ._types import CPInit, Matrices, OnInterrupt, Precision, RunInfo, Seed, Svd, TuckerLike
+from ._types import (CPInit, Floats, Matrices, OnInterrupt, Precision, Seed, Svd,
+                     TuckerLike)
 
 _SVDS = {"exact": lib.POLYAD_SVD_EXACT, "randomized": lib.POLYAD_SVD_RANDOMIZED}
 
@@ -168,7 +169,7 @@ def tucker(x: Any, ranks: int | str | Sequence[int], *, tol: float = 1e-4, max_i
     return model
 
 
-def _tucker_info(info: Any, plan: Plan) -> RunInfo:
+def _tucker_info(info: Any, plan: Plan) -> dict[str, Any]:
     found = run_info(info, plan)
     found["seconds_ttmc"] = found.pop("seconds_mttkrp")
     del found["best_restart"], found["regularized_solves"]
@@ -177,7 +178,7 @@ def _tucker_info(info: Any, plan: Plan) -> RunInfo:
 
 def ttmc(x: Any, factors: Sequence[npt.ArrayLike] | TuckerTensor, mode: int, *,
          device: str = "auto", format: str = "auto", precision: Precision | None = None,
-         threads: int | None = None, variant: str = "auto") -> npt.NDArray[Any]:
+         threads: int | None = None, variant: str = "auto") -> Floats:
     """Tensor times matrix in every mode but one: X ×_m A_mᵀ (Kolda and Bader 2009, section 2.5).
 
     Parameters

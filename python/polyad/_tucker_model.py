@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,11 @@ from ._labels import Columns, Names
 from ._memory import DTYPES, TYPES, pointer, view
 from ._native import ffi, lib
 from ._tensor import as_tensor
-from ._types import RunInfo
+from ._types import Floats, RunInfo
+
+if TYPE_CHECKING:
+    import tensorly.tucker_tensor
+    from pyttb.ttensor import ttensor
 
 
 class TuckerTensor(FactorModel):
@@ -38,11 +42,12 @@ class TuckerTensor(FactorModel):
     """
 
     _kind = "ttensor"
+    core: Floats
 
     def __init__(self, core: npt.ArrayLike, factors: Sequence[npt.ArrayLike], *,
                  labels: Sequence[Sequence[str] | None] | None = None,
                  mode_names: Sequence[str | None] | None = None,
-                 info: RunInfo | None = None) -> None:
+                 info: Mapping[str, Any] | None = None) -> None:
         array, matrices = _convert.array(core), real_matrices(factors)
         if array.ndim != len(matrices) or not matrices:
             raise ValueError(f"the core has {array.ndim} modes; expected {len(matrices)}, one for "
@@ -145,14 +150,14 @@ class TuckerTensor(FactorModel):
         core, factors = model
         return cls(np.array(core, order="C"), [np.array(f, order="C") for f in factors])
 
-    def to_pyttb(self) -> Any:
+    def to_pyttb(self) -> ttensor:
         """To ``pyttb.ttensor``."""
         import pyttb
 
         return pyttb.ttensor(pyttb.tensor(np.asarray(self.core, np.float64, order="F")),
                              [np.asarray(f, np.float64, order="F") for f in self.factors])
 
-    def to_tensorly(self) -> Any:
+    def to_tensorly(self) -> tensorly.tucker_tensor.TuckerTensor:
         """To ``tensorly.tucker_tensor.TuckerTensor``."""
         import tensorly.tucker_tensor
 
@@ -190,7 +195,8 @@ class TuckerTensor(FactorModel):
                           tuple(int(ranks[n]) for n in range(order)), dtype, owner, True)
         model.factors = [view(lib.polyad_ttensor_factor(owned, n), (int(dims[n]), int(ranks[n])),
                               dtype, owner, True) for n in range(order)]
-        model.labels, model.mode_names, model.info = [None] * order, [None] * order, {}
+        model.labels, model.mode_names = [None] * order, [None] * order
+        model.info = cast(RunInfo, {})
         return model
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ._model import KruskalTensor
 from ._native import ffi, lib
 from ._newdata import KINDS, matched, word
 from ._tensor import SparseTensor, as_tensor
-from ._types import MatchBy, Mode, RunInfo, Unseen, UpdateKind
+from ._types import MatchBy, Mode, RunInfo, Unseen, UpdateInfo, UpdateKind
 
 
 class Updater:
@@ -95,7 +95,7 @@ class Updater:
         return f"<polyad.Updater of mode {self._mode}, {self.rows} rows>"
 
     def add(self, x: Any, *, forget: float | None = None, threads: int | None = None,
-            device: str = "auto") -> RunInfo:
+            device: str = "auto") -> UpdateInfo:
         """Adds slices: new labels of the growing mode are appended, slices that are there get more
         data. Without labels all slices are new.
 
@@ -203,5 +203,5 @@ def update(model: KruskalTensor, x: Any, mode: Mode = 0, *, forget: float = 1.0,
                       unseen=unseen)
     info = updater.add(x, threads=threads, device=device)
     updated = updater.model
-    updated.info = info
+    updated.info = cast(RunInfo, info)
     return updated

@@ -10,7 +10,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -27,8 +27,11 @@ from ._project import check_shape, kruskal_rows, tucker_rows
 from ._tensor import SparseTensor, as_tensor
 from ._tucker import tucker
 from ._tucker_model import TuckerTensor
-from ._types import CPAlgorithm, Mode, ModelKind, OnInterrupt, Precision, Seed, Svd
+from ._types import CPAlgorithm, Floats, Mode, ModelKind, OnInterrupt, Precision, Seed, Svd
 from ._update import Updater
+
+if TYPE_CHECKING:
+    import sklearn.utils
 
 Self = TypeVar("Self", bound="_Decomposition")
 
@@ -36,10 +39,10 @@ Self = TypeVar("Self", bound="_Decomposition")
 class _Decomposition:
     """What the estimators share: parameters are attributes, fit() sets model_."""
 
-    model_: Any
+    model_: KruskalTensor | TuckerTensor
     n_jobs: int | None
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
+    def get_params(self, deep: bool = True) -> dict[str, object]:
         """The parameters given to the constructor."""
         names = list(inspect.signature(type(self).__init__).parameters)[1:]
         return {name: getattr(self, name) for name in names}
@@ -62,21 +65,21 @@ class _Decomposition:
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> sklearn.utils.Tags:
         from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
 
         return Tags(estimator_type=None, target_tags=TargetTags(required=False),
                     transformer_tags=TransformerTags(),
                     input_tags=InputTags(three_d_array=True, sparse=True))
 
-    def _fitted(self) -> Any:
+    def _fitted(self) -> KruskalTensor | TuckerTensor:
         if not hasattr(self, "model_"):
             raise _not_fitted()(f"this {type(self).__name__} has no model yet; call fit() first")
         return self.model_
 
     def _arguments(self) -> dict[str, Any]:
         """The parameters under the names that the decompositions have for them."""
-        parameters = self.get_params()
+        parameters: dict[str, Any] = dict(self.get_params())
         parameters["seed"] = parameters.pop("random_state")
         parameters["threads"] = parameters.pop("n_jobs")
         return parameters
@@ -88,9 +91,9 @@ class _Decomposition:
         self.n_features_in_ = given.shape[1]
         return given
 
-    def _take(self: Self, model: Any) -> Self:
+    def _take(self: Self, model: KruskalTensor | TuckerTensor) -> Self:
         self.model_ = model
-        self.factors_: list[npt.NDArray[Any]] = model.factors
+        self.factors_: list[Floats] = model.factors
         self.fit_ = float(model.info["fit"])
         self.n_iter_ = int(model.info["iterations"])
         return self
@@ -216,6 +219,8 @@ class CPDecomposition(_Decomposition):
     n_iter_ : int
     """
 
+    model_: KruskalTensor
+
     def __init__(self, rank: int = 16, *, algorithm: CPAlgorithm = "als", tol: float = 1e-4,
                  max_iters: int | None = None, init: Any = "random", random_state: Seed = 0,
                  restarts: int = 1, nonnegative: bool = False, ridge: float = 0.0,
@@ -241,7 +246,7 @@ class CPDecomposition(_Decomposition):
             if any([parameters.pop("nonnegative"), parameters.pop("ridge")]):
                 raise ValueError('nonnegative and ridge are for algorithm "als"')
             self._take(cp_apr(given, rank, algorithm=algorithm, **parameters))
-        self.weights_: npt.NDArray[Any] = self.model_.weights
+        self.weights_: Floats = self.model_.weights
         return self
 
     def partial_fit(self, X: Any, y: Any = None, *, mode: Mode = 0,
@@ -306,6 +311,8 @@ class TuckerDecomposition(_Decomposition):
     n_iter_ : int
     """
 
+    model_: TuckerTensor
+
     def __init__(self, ranks: int | str | Sequence[int] = "auto", *, tol: float = 1e-4,
                  max_iters: int = 50, init: Any = "hosvd", svd: Svd = "exact",
                  random_state: Seed = 0, device: str = "auto", format: str = "auto",
@@ -320,7 +327,7 @@ class TuckerDecomposition(_Decomposition):
     def fit(self, X: Any, y: Any = None) -> TuckerDecomposition:
         """Decomposes a tensor."""
         self._take(tucker(self._to_fit(X), **self._arguments()))
-        self.core_: npt.NDArray[Any] = self.model_.core
+        self.core_: Floats = self.model_.core
         return self
 
     def _rows(self, tensor: SparseTensor, mode: int) -> npt.NDArray[np.float64]:

@@ -13,7 +13,10 @@ from polyad import plot
 SECTIONS = [
     ("Tensors", polyad, ["SparseTensor", "DeviceTensor", "read", "generate", "norm", "innerprod"]),
     ("Decompositions", polyad, ["cp_als", "cp_apr", "cp_complete", "split", "tucker", "tucker_ranks", "CPDecomposition",
-                                "TuckerDecomposition", "RunInfo", "Transform"]),
+                                "TuckerDecomposition"]),
+    ("What results hold", polyad, ["RunInfo", "TraceRow", "StartInfo", "Transform", "Progress", "UpdateInfo",
+                           "RankRow", "RankInfo", "Anomaly", "Statistics", "FormatInfo",
+                           "FormatParameter", "DeviceInfo", "StreamInfo", "ScaleEstimate"]),
     ("Choosing the rank", polyad, ["rank_scan", "RankScan", "core_consistency"]),
     ("Models", polyad, ["KruskalTensor", "TuckerTensor", "score"]),
     ("New data", polyad, ["Updater", "update", "anomalies", "Anomalies"]),
