@@ -71,17 +71,21 @@ void cli_draw_bars(struct cli_html *html, const struct cli_axis *axis, const dou
                    int top, const char *what) {
   uint64_t indices[CLI_DRAW_TOP_MOST];
   int count = cli_strongest(values, axis->length, top, indices);
-  bool is_signed = false;
+  bool is_signed = false, is_long = false;
   if (count == 0) {
     cli_html_raw(html, "<p class=\"none\">All entries are zero.</p>");
     return;
   }
-  for (int k = 0; k < count; ++k)
+  for (int k = 0; k < count; ++k) {
+    double magnitude = fabs(values[indices[k]]);
     is_signed = is_signed || values[indices[k]] < 0;
+    is_long = is_long || magnitude < 1e-4 || magnitude >= 1e6; /* powers of ten, commas */
+  }
   cli_html_raw(html, "<table class=\"bars\"><caption class=\"heard\">");
   cli_html_raw(html, what);
-  cli_html_raw(html, "</caption><colgroup><col class=\"labels\"><col><col class=\"numbers\">"
-                     "</colgroup><tbody>");
+  cli_html_raw(html, "</caption><colgroup><col class=\"labels\"><col>");
+  cli_html_raw(html, is_long ? "<col class=\"long numbers\">" : "<col class=\"numbers\">");
+  cli_html_raw(html, "</colgroup><tbody>");
   for (int k = 0; k < count; ++k) {
     double value = values[indices[k]];
     cli_html_raw(html, "<tr>");

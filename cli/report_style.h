@@ -33,7 +33,7 @@ static const char cli_report_style[] =
     "th,td{padding:.15rem .35rem;text-align:left;vertical-align:middle}\n"
     ".bars{table-layout:fixed}.bars th{font-weight:400;line-height:1.2;"
     "overflow-wrap:anywhere}\n" /* labels may begin alike: they are not cut */
-    ".labels{width:47%}.numbers{width:4.9rem}\n"
+    ".labels{width:47%}.numbers{width:4.9rem}.long{width:7.6rem}\n"
     ".number{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}\n"
     ".bar span{display:block;height:.8em;border-radius:2px;min-width:1px;print-color-adjust:exact;"
     "-webkit-print-color-adjust:exact}\n"

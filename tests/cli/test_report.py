@@ -553,5 +553,22 @@ def test_a_browser_shows_the_page(polyad):
     assert polyad.path("page.pdf").read_bytes().startswith(b"%PDF")
 
 
+@pytest.mark.skipif(BROWSER is None, reason="no browser: chromium is missing")
+def test_numbers_stay_in_their_panels(polyad):
+    """Rounding leaves entries of 1e-17, which are the longest numbers."""
+    tiny = [[1.0], [-8.3571e-17], [2.58e-112], [-0.00012345], [0.5]]
+    large = [[-123456789.0], [-1234.5], [-999999.4], [-1e300], [1.0]]
+    write_ktensor(polyad, "m.ktensor", (5, 5), [2.0], [tiny, large])
+    report(polyad, "m.ktensor")
+    page = polyad.path("page.html").read_text()
+    assert "2.580 × 10⁻¹¹²" in page
+    over = ("<script>document.title=[...document.querySelectorAll('.panel,.panel td')]"
+            ".filter(each=>each.scrollWidth>each.clientWidth).length</script></body>")
+    polyad.write("asked.html", re.sub("<meta[^>]*Content-Security-Policy[^>]*>", "", page)
+                 .replace("</body>", over))
+    done = browse(polyad, "--dump-dom", "--window-size=900,1500", f"file://{polyad.path('asked.html')}")
+    assert b"<title>0</title>" in done.stdout, done.stdout[:2000]
+
+
 if __name__ == "__main__":
     sys.exit(pytest.main([__file__]))
