@@ -14,6 +14,7 @@ def file(tmp_path):
 
 def test_a_plan_streams_and_finds_what_one_in_memory_finds(file, tmp_path):
     path, x = file
+    polyad.generate((300, 200, 100), nnz=1000000)  # what was in use before does not count
     plan = polyad.Plan.stream(path, 4, memory_limit=12 << 20, spill_dir=tmp_path)
     about = plan.streaming
     assert about["chunks"] > 1 and about["memory_bytes"] <= 12 << 20

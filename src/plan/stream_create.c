@@ -75,9 +75,10 @@ static void take_shape(const struct pd_stream *stream, const struct pd_request *
   snprintf(plan->devices, sizeof plan->devices, "%s", request->device->name);
 }
 
-/* What a decomposition will have in use at most, or what making the plan had. */
+/* What a decomposition will have in use at most, or what making the plan had: a peak as high as
+ * `before` is older than the plan. */
 static uint64_t memory_of(polyad_context *context, const struct pd_stream *stream,
-                          const struct pd_request *request) {
+                          const struct pd_request *request, uint64_t before) {
   uint64_t row = pd_mul_saturated(request->rank, pd_type_bytes(stream->type));
   uint64_t total = polyad_memory_in_use(context), peak = polyad_memory_peak(context);
   for (int n = 0; n < stream->order; ++n)
@@ -86,7 +87,7 @@ static uint64_t memory_of(polyad_context *context, const struct pd_stream *strea
                                       stream, &request->rank, polyad_threads(context)));
   total = pd_add_saturated(
       total, request->device->linalg->work_bytes(request->rank, polyad_threads(context)));
-  return total > peak ? total : peak;
+  return total > peak || peak == before ? total : peak;
 }
 
 static void stream_create_explain(polyad_plan *plan, const struct pd_stream *stream) {
@@ -105,6 +106,7 @@ static polyad_status stream_create_fill(polyad_context *context, const char *pat
   struct pd_stream *stream;
   struct pd_stream_facts facts = {0};
   polyad_status status = POLYAD_OK;
+  uint64_t before = polyad_memory_peak(context);
   PD_TRY(PD_NEW_ZERO(context, 1, &stream));
   stream->spill.file = stream->file.source.file = -1;
   stream->file.context = context;
@@ -118,7 +120,7 @@ static polyad_status stream_create_fill(polyad_context *context, const char *pat
   PD_TRY_CLEANUP(pd_stream_build(context, stream, request, plan, &facts));
   pd_ptn_blocks_shrink(&stream->file);
   plan->format->describe(stream, request->first_mode, plan->variant);
-  stream->memory_bytes = memory_of(context, stream, request);
+  stream->memory_bytes = memory_of(context, stream, request, before);
   stream_create_explain(plan, stream);
   pd_log(context, POLYAD_LOG_INFO, "%s", plan->explanation);
 cleanup:
