@@ -72,8 +72,10 @@ int cli_input_format(const char *extension, polyad_read_options *options) {
     return 0;
   }
   (void)polyad_file_extensions(POLYAD_CONTENTS_TENSOR, expected, sizeof expected);
-  return cli_usage_error("--input-format %s found; expected one of %s",
-                         cli_quote(quoted, extension), expected);
+  return cli_usage_error(
+      "--input-format %s found; expected one of %s%s", cli_quote(quoted, extension), expected,
+      cli_is_table_input(name) ? "; Parquet and Arrow files are read by their name, not from a pipe"
+                               : "");
 }
 
 int cli_check_tensor_name(const char *path) {

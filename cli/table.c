@@ -55,7 +55,7 @@ int cli_table_check(const char *path) {
   return run(path, (char *[]){"polyad-table", "--check", NULL});
 }
 
-static bool can_read(const char *path) {
+bool cli_is_table_input(const char *path) {
   static const char *const extensions[] = {".parquet", ".arrow", ".feather", ".ipc"};
   const char *dot = strrchr(path, '.');
   for (size_t k = 0; dot != NULL && k < sizeof extensions / sizeof *extensions; ++k)
@@ -80,7 +80,8 @@ int cli_table_open(const char *path, polyad_read_options *options, pid_t *child)
   int ends[2], status = 1;
   posix_spawn_file_actions_t actions;
   *child = 0;
-  if (options->format != POLYAD_FILE_AUTO || options->delimiter != 0 || !can_read(path)) return 0;
+  if (options->format != POLYAD_FILE_AUTO || options->delimiter != 0 || !cli_is_table_input(path))
+    return 0;
   char *columns = wanted(options), *file = strdup(path);
   if (columns == NULL || file == NULL || posix_spawn_file_actions_init(&actions) != 0) {
     (void)cli_failure("out of memory");

@@ -9,6 +9,8 @@
 
 /** Whether a name is that of a Parquet file; NULL is none. */
 bool cli_is_table_name(const char *path);
+/** Whether a name is that of a Parquet or Arrow file, which polyad-table reads. */
+bool cli_is_table_input(const char *path);
 
 /** Begins to read a Parquet or Arrow file: its rows are the delimited text of standard input, which
  *  `options` say from then on. *child: the process that writes them; 0 where `path` is no such

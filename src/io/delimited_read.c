@@ -217,10 +217,11 @@ static void warn_of_amounts(const struct reader *r) {
     if (!dictionary->numbers || !(dictionary->fractions || last)) continue;
     char quoted[PD_QUOTE_BYTES];
     const char *name = r->plan.name[n] != NULL ? r->plan.name[n] : "";
+    (void)pd_quote(quoted, name, strlen(name));
     pd_log(r->context, POLYAD_LOG_WARNING,
            "%s: column %s has only numbers, and became a mode: rows are counted; if it holds the "
-           "values, name it (value), else name the modes (columns)",
-           pd_input_path(r->input), pd_quote(quoted, name, strlen(name)));
+           "values, name it as the value (--value %s), else name the modes (--columns)",
+           pd_input_path(r->input), quoted, quoted);
   }
 }
 
