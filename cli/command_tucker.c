@@ -65,11 +65,12 @@ static int prepare(struct tucker *tucker) {
   int status = cli_check_format(session->context, tucker->format, false);
   if (status == 0) status = cli_check_outputs(session, outputs, 3, inputs, 2);
   if (status != 0) return status;
-  if (strcmp(tucker->init, "random") != 0 && strcmp(tucker->init, "hosvd") != 0 &&
-      polyad_ttensor_read(session->context, tucker->init, cli_precision(session),
-                          &tucker->initial) != POLYAD_OK)
+  if (!cli_init_is_file(tucker->init)) return 0;
+  status = cli_check_init(tucker->init, "ttensor");
+  if (status == 0 && polyad_ttensor_read(session->context, tucker->init, cli_precision(session),
+                                         &tucker->initial) != POLYAD_OK)
     return cli_library_failure(session->context);
-  return 0;
+  return status;
 }
 
 /* One rank per mode; what cannot fit the tensor is said before anything is built. */

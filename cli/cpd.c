@@ -137,11 +137,12 @@ static int prepare(struct cpd *cpd) {
   if (status == 0) status = cli_check_outputs(session, outputs, 4, inputs, 4);
   if (status == 0) status = cli_check_outputs(session, beside, 4, inputs, 4);
   if (status != 0) return status;
-  if (strcmp(cpd->init, "random") != 0 && strcmp(cpd->init, "hosvd") != 0 &&
-      polyad_ktensor_read(session->context, cpd->init, cli_precision(session), &cpd->initial) !=
-          POLYAD_OK)
+  if (!cli_init_is_file(cpd->init)) return 0;
+  status = cli_check_init(cpd->init, "ktensor");
+  if (status == 0 && polyad_ktensor_read(session->context, cpd->init, cli_precision(session),
+                                         &cpd->initial) != POLYAD_OK)
     return cli_library_failure(session->context);
-  return 0;
+  return status;
 }
 
 static int build_in_memory(struct cpd *cpd, const polyad_plan_options *options,

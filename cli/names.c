@@ -4,6 +4,7 @@
 #include "text.h"
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 int cli_check_format(polyad_context *context, const char *text, bool all) {
   char quoted[CLI_QUOTE_BYTES];
@@ -54,6 +55,18 @@ int cli_check_result_name(const char *path, polyad_file_contents contents) {
   return cli_usage_error("--output %s has an extension that no model has; expected %s; or "
                          ".parquet or .html",
                          cli_quote(quoted, path), expected);
+}
+
+bool cli_init_is_file(const char *init) {
+  return strcmp(init, "random") != 0 && strcmp(init, "hosvd") != 0;
+}
+
+int cli_check_init(const char *init, const char *kind) {
+  char quoted[CLI_QUOTE_BYTES];
+  if (strcmp(init, "-") == 0 || access(init, F_OK) == 0) return 0;
+  return cli_failure("--init %s found, and there is no such file; expected random, hosvd or a %s "
+                     "file",
+                     cli_quote(quoted, init), kind);
 }
 
 int cli_input_format(const char *extension, polyad_read_options *options) {

@@ -21,6 +21,12 @@ int cli_check_model_name(const char *option, const char *path, polyad_file_conte
 /** The same for the --output of a decomposition, which may also be a Parquet file; pages (.html)
  *  have been taken out by cli_output_is_page(). 1 where a Parquet file cannot be written here. */
 int cli_check_result_name(const char *path, polyad_file_contents contents);
+/** Whether --init names a file of first factors, and no way to find them. */
+bool cli_init_is_file(const char *init);
+/** 0 when that file, of a ktensor or a ttensor, is there; else 1 after an error that names the
+ * ways, too. */
+int cli_check_init(const char *init, const char *kind);
+
 /** The file format that --input-format names by an extension, for reading; NULL: none. */
 int cli_input_format(const char *extension, polyad_read_options *options);
 /** A tensor file whose extension says its format, or "-". */

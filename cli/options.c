@@ -102,12 +102,16 @@ int cli_choice(const char *choices, const char *text) {
 static int store_count(const struct cli_option *option, const char *text, uint64_t *to) {
   char quoted[CLI_QUOTE_BYTES];
   uint64_t most = option->most == 0 ? UINT64_MAX : option->most, value;
-  if (!cli_read_count(text, &value) || value < option->least || value > most)
-    return cli_usage_error("--%s %s found; expected an integer from %llu to %llu", option->name,
-                           cli_quote(quoted, text), (unsigned long long)option->least,
-                           (unsigned long long)most);
-  *to = value;
-  return 0;
+  if (cli_read_count(text, &value) && value >= option->least && value <= most) {
+    *to = value;
+    return 0;
+  }
+  if (option->most == 0)
+    return cli_usage_error("--%s %s found; expected an integer of at least %llu", option->name,
+                           cli_quote(quoted, text), (unsigned long long)option->least);
+  return cli_usage_error("--%s %s found; expected an integer from %llu to %llu", option->name,
+                         cli_quote(quoted, text), (unsigned long long)option->least,
+                         (unsigned long long)most);
 }
 
 static int store_real(const struct cli_option *option, const char *text, double *to) {

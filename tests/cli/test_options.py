@@ -285,7 +285,7 @@ KTENSOR = "ktensor\n3\n2 2 2\n2\n1 1\n" + "matrix\n2\n2 2\n1 2\n3 4\n" * 3
 
 
 @pytest.mark.parametrize("content, says", [
-    (None, "m.ktensor"),
+    (None, "'m.ktensor' found, and there is no such file; expected random, hosvd or a ktensor"),
     (KTENSOR.replace("2 2 2", "2 2 3").replace("2\n2 2\n1 2\n3 4\n", "2\n3 2\n1 2\n3 4\n5 6\n", 3),
      "m.ktensor"),
     (KTENSOR.replace("1 2\n3 4", "1 nan\n3 4", 1), "m.ktensor:9"),

@@ -421,6 +421,11 @@ def test_init_file(polyad, content, says):
     assert any(text in result.err for text in says.split("|")), result.err
 
 
+def test_init_that_is_no_file(polyad):
+    polyad.fails(1, "tucker", "good.tns", "-r", "1", "--init", "nvecs",
+                 says="'nvecs' found, and there is no such file; expected random, hosvd or a ttensor")
+
+
 def test_init_file_of_other_ranks(polyad):
     polyad.fails(1, "tucker", DATA / "three.tns", "-r", "4,3,4", "--init", DATA / "three.ttensor",
                  says="the factor of mode 3 of the initial model is 9 x 5; expected 9 x 4")
