@@ -6,11 +6,12 @@ usage: bench/compare_builds.py OLD NEW --tensors DIR --output results.json [--na
            [--threads 2] [--devices cpu] [--precisions f64] [--pairs 7] [--repeat 3]
            [--iterations 5] [--least 0.9] [--seconds N] [--resume]
 
-OLD and NEW are polyad commands. A format OLD:NEW is one that each build is asked for. SET is one of bench/tensors.py; NAME.ptn is made in DIR, by NEW,
-where it is missing: both builds read the same file. A row is one kernel, tensor, format, rank,
-precision, number of threads and device: mttkrp, phi and ttmc are sums over modes of the medians of
-`--repeat` runs after one that is not timed, cpd the whole of reading, building and `--iterations`
-iterations of CP-ALS, beside its median iteration. One command times all formats of a kernel.
+OLD and NEW are polyad commands. A format OLD:NEW is one that each build is asked for. SET is one of
+bench/tensors.py; NAME.ptn is made in DIR, by NEW, where it is missing: both builds read the same
+file. A row is one kernel, tensor, format, rank, precision, number of threads and device: mttkrp, phi
+and ttmc are sums over modes of the medians of `--repeat` runs after one that is not timed, cpd the
+whole of reading, building and `--iterations` iterations of CP-ALS, beside its median iteration. One
+command times all formats of a kernel; where a build fails then, each has a command of its own.
 
 Each pair runs both builds one right after the other, the first of a pair being the second of the
 next. A row's ratio, old seconds over new seconds, is the median over its pairs; its interval is
@@ -133,6 +134,9 @@ def measure(case, options, record):
             if commit is not None and record["commits"].setdefault(build, commit) != commit:
                 sys.exit(f"{build} build: commit {commit} found; "
                          f"expected {record['commits'][build]}, as before")
+        if failures and "," in case["asked"]:
+            return [row for asked in case["asked"].split(",")
+                    for row in measure({**case, "asked": asked}, options, record)]
         if failures:
             record["left_out"].append({**about, "messages": failures})
             return []
@@ -140,12 +144,12 @@ def measure(case, options, record):
             build = "new" if what in times["old"] else "old"
             record["left_out"].append({**about, "asked": what[1],
                                        "messages": {build: "not this kernel"}})
-        for what in times["old"].keys() & times["new"].keys():
+        for what in [each for each in times["old"] if each in times["new"]]:
             (old, format_old), (new, format_new) = times["old"][what], times["new"][what]
             pairs.setdefault(what, []).append((old, new))
             taken[what] = {"format_old": format_old, "format_new": format_new}
     return [row_of({**about, "kernel": what[0], "asked": what[1], **taken[what]}, seconds, options)
-            for what, seconds in sorted(pairs.items())]
+            for what, seconds in pairs.items()]
 
 
 def row_of(about, seconds, options):

@@ -20,18 +20,19 @@ BUILD = """#!{python}
 import json, sys
 times, formats = {times}, {formats}
 words = sys.argv
-asked = words[words.index("--format") + 1]
-if asked not in formats:
-    sys.exit("error: no " + asked)
+asked = words[words.index("--format") + 1].split(",")
+for name in asked:
+    if name not in formats:
+        sys.exit("error: no " + name)
 with open({count!r}, "a") as file:
     file.write({name!r})
 with open({count!r}) as file:
     second = times[file.read().count({name!r}) % len(times)]
 if words[1] == "bench":
     print(json.dumps({{"commit": {name!r}, "results": [
-        {{"format": asked, "median_seconds": second / 2}}, {{"format": asked, "median_seconds": second / 2}}]}}))
+        {{"format": name, "median_seconds": second / 2}} for name in asked for mode in range(2)]}}))
 else:
-    print(json.dumps({{"format": asked, "seconds_read": 0, "seconds_build": second / 2,
+    print(json.dumps({{"format": asked[0], "seconds_read": 0, "seconds_build": second / 2,
                        "seconds": second / 2, "seconds_per_iteration": second}}))
 """
 
