@@ -171,7 +171,7 @@ static void check_fit(const polyad_plan *plan, const struct invariant_model *mod
                       const polyad_run_info *found) {
   long double lost, fit = fit_of(plan, model, &lost);
   if (!(fabsl(fit - (long double)found->fit) <= (long double)found->fit_bound + lost))
-    fail_msg("fit %.12g is reported, to %.3g; that of the model is %.12Lg (format %s, %s)",
+    fail_msg("fit %.17g is reported, to %.3g; that of the model is %.17Lg (format %s, %s)",
              found->fit, found->fit_bound, fit, polyad_plan_format(plan), type_name(plan));
 }
 

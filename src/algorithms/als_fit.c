@@ -66,6 +66,12 @@ static void set_fit(struct pd_als *als, double rho, double bound, polyad_fit_fro
     fit->bound += als->order * unit_roundoff(als) * fit->norms / sqrt(als->norm_squared);
 }
 
+/* Most additions one after another in a sum over nonzeros in double: of blocks in parts, and of the
+ * parts (tensor/tensor_norm.c, linalg/cpu_residual.c; of a GPU, 2^14 groups of threads). */
+static double additions(const struct pd_als *als) {
+  return 1024 + (double)(als->plan->nnz / (1 << 14));
+}
+
 /* Error of ||X||^2 and ||M||^2 in double, over ||X||^2: Gram matrices are sums over rows, and the
  * components' products cancel where the model's norm is less than the sum of theirs. */
 static double norms_bound(const struct pd_als *als, const struct pd_als_fit *fit) {
@@ -73,7 +79,8 @@ static double norms_bound(const struct pd_als *als, const struct pd_als_fit *fit
   for (int n = 0; n < als->order; ++n)
     if (pd_plan_length(als->plan, n) > longest) longest = pd_plan_length(als->plan, n);
   double count = (double)als->order * (double)longest + 2 * (double)als->options->rank;
-  return PD_DEVIATIONS * 0x1p-53 * (sqrt(count) * fit->norms * fit->norms / als->norm_squared + 2);
+  double gram = PD_DEVIATIONS * sqrt(count) * fit->norms * fit->norms / als->norm_squared;
+  return 0x1p-53 * (gram + roundings(additions(als), 0x1p-53));
 }
 
 /* Error of 2 <X, M> over ||X||^2. Entry (i, r) of the MTTKRP is a sum of products, each rounded
@@ -167,7 +174,9 @@ static polyad_status set_measured(struct pd_als *als, const double scalar[PD_SCA
   double rho = (scalar[PD_SCALAR_RESIDUAL] + rest) / als->norm_squared;
   PD_TRY(check_finite(als, rho));
   double count = (double)als->options->rank + als->order;
+  double sums = fabs(scalar[PD_SCALAR_RESIDUAL]) + fabs(scalar[PD_SCALAR_COVERED]);
   double bound = norms_bound(als, &als->fit) +
+                 0x1p-53 * roundings(additions(als), 0x1p-53) * sums / als->norm_squared +
                  PD_DEVIATIONS * 0x1p-53 * sqrt(count) * als->fit.norms *
                      (als->fit.norms + 2 * sqrt(als->norm_squared)) / als->norm_squared;
   set_fit(als, rho, bound, POLYAD_FIT_RESIDUAL);

@@ -109,10 +109,12 @@ static void sum_residual_squares(int count, const double *x, const double *m, do
     missed[0] += (x[p] - m[p]) * (x[p] - m[p]);
     covered[0] += m[p] * m[p];
   }
-  for (int k = 0; k < LANES; ++k) {
-    sums[0] += missed[k];
-    sums[1] += covered[k];
+  for (int k = 1; k < LANES; ++k) {
+    missed[0] += missed[k];
+    covered[0] += covered[k];
   }
+  sums[0] += missed[0];
+  sums[1] += covered[0];
 }
 
 /* How far ahead of their use rows are asked for: about as long as one block's Gram matrix takes. */
