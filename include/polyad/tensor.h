@@ -85,6 +85,31 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_tensor_create(polyad_context *con
                                                              const polyad_tensor_input *input,
                                                              polyad_tensor **tensor);
 
+/** Description of a dense array in the caller's memory. Start from polyad_dense_input_init(). */
+typedef struct polyad_dense_input {
+  int order;              /**< number of modes, 1 to POLYAD_MAX_ORDER */
+  const uint64_t *dims;   /**< length of each mode, 1 or more */
+  polyad_type cell_type;  /**< type of the cells */
+  const void *cells;      /**< the cell at 0, 0, … */
+  const int64_t *strides; /**< bytes from a cell to the next along each mode; NULL: row-major, the
+                               last mode without gaps */
+  polyad_type type;       /**< type in which the tensor keeps its values */
+  polyad_zeros zeros;     /**< whether cells that are zero are left out, or kept as observed */
+} polyad_dense_input;
+
+/** Sets defaults: everything zero, cells and tensor POLYAD_F64, zeros left out. */
+POLYAD_API void polyad_dense_input_init(polyad_dense_input *input);
+
+/** Makes a tensor from the nonzeros of a dense array (copied). Zeros that are left out are not
+ *  counted as dropped.
+ *  @param[out] tensor  destroyed with polyad_tensor_destroy()
+ *  @return POLYAD_INVALID_ARGUMENT for an order or length out of range and a cell that is not
+ *  finite; POLYAD_NUMERICAL for a cell too large for `type`; POLYAD_OVERFLOW for 2^60 cells and
+ *  more; POLYAD_OUT_OF_MEMORY, POLYAD_MEMORY_LIMIT. The message names the first cell concerned. */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_tensor_create_dense(polyad_context *context,
+                                                                   const polyad_dense_input *input,
+                                                                   polyad_tensor **tensor);
+
 /** Destroys a tensor; NULL is fine. */
 POLYAD_API void polyad_tensor_destroy(polyad_tensor *tensor);
 

@@ -6,12 +6,16 @@ mask) is an error."""
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ._memory import TYPES
+
 Parts = tuple[Any, Any, Any]
+Cells = npt.NDArray[Any]
 
 
 # DLPack's numbers of kinds of memory that the host reads: its own, and what GPUs share with it.
@@ -37,7 +41,8 @@ def array(x: Any) -> npt.NDArray[Any]:
         raise TypeError(f"the {type(x).__name__} lies on {place}; expected an array in host memory: "
                         "x.cpu() of PyTorch and cupy.asnumpy(x) make one; polyad.DeviceTensor takes "
                         "coordinates and values on a GPU as they are")
-    if isinstance(x, np.ma.MaskedArray):
+    masks = sys.modules.get("numpy.ma")  # which NumPy loads where it is used; slowly
+    if masks is not None and isinstance(x, masks.MaskedArray):
         masked = int(np.sum(x.mask))
         if masked:
             raise TypeError(f"{masked} entries of the array are masked, and a "
@@ -49,18 +54,17 @@ def array(x: Any) -> npt.NDArray[Any]:
     return np.asarray(x)
 
 
-def from_numpy(dense: npt.ArrayLike) -> Parts:
-    """Coordinates, values and shape of a dense array's nonzeros."""
+def cells(dense: npt.ArrayLike) -> Cells:
+    """A dense array as one of float32 or float64, without a copy where possible."""
     dense = array(dense)
     if dense.dtype.kind not in "biuf":
         raise TypeError(f"the array has type {dense.dtype}; expected real numbers")
     if dense.ndim == 0:
         raise ValueError("the array has no dimensions; expected at least one")
-    places = np.nonzero(dense)
-    return np.stack(places, axis=1), dense[places], dense.shape
+    return dense if dense.dtype in TYPES else dense.astype(np.float64)
 
 
-def to_numpy(tensor: Any) -> npt.NDArray[Any]:
+def to_numpy(tensor: Any) -> Cells:
     dense = np.zeros(tensor.shape, tensor.dtype)
     dense[tuple(tensor.indices(mode) for mode in range(tensor.ndim))] = tensor.values
     return dense
@@ -116,9 +120,9 @@ def to_pyttb(tensor: Any) -> Any:
     return pyttb.sptensor(tensor.coords, np.array(tensor.values).reshape(-1, 1), tensor.shape)
 
 
-def from_torch(tensor: Any) -> Parts:
+def from_torch(tensor: Any) -> Parts | Cells:
     if not tensor.is_sparse:
-        return from_numpy(tensor.detach().cpu().numpy())
+        return cells(tensor.detach().cpu().numpy())
     sparse = tensor.detach().coalesce().cpu()
     return (sparse.indices().numpy().T, sparse.values().numpy(),
             tuple(int(i) for i in sparse.shape))
@@ -132,8 +136,9 @@ def to_torch(tensor: Any) -> Any:
                                    size=tensor.shape).coalesce()
 
 
-def anything(x: Any) -> Parts:
-    """Coordinates, values and shape of an object of any supported package but data frames."""
+def anything(x: Any) -> Parts | Cells:
+    """Coordinates, values and shape of an object of any supported package but data frames, or a
+    dense array's cells."""
     module = type(x).__module__.split(".")[0]
     if isinstance(x, (str, bytes)) or hasattr(x, "__fspath__"):
         raise TypeError(f"{x!r} is no tensor; read a file with polyad.read()")
@@ -149,6 +154,6 @@ def anything(x: Any) -> Parts:
         return from_sparse(x)
     if (isinstance(x, (np.ndarray, list, tuple)) or hasattr(x, "__dlpack__") or
             hasattr(x, "__array__") or elsewhere(x)):
-        return from_numpy(x)
+        return cells(x)
     raise TypeError(f"cannot make a sparse tensor of {type(x).__name__}; give a "
                     "polyad.SparseTensor, a NumPy array, or a sparse tensor of another package")

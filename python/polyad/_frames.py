@@ -179,13 +179,13 @@ def to_dataframe(tensor: Any, package: str, index: bool) -> Any:
     return frame.set_index(modes) if index else frame
 
 
-def from_xarray(array: Any) -> tuple[Any, Any, tuple[int, ...], dict[int, Keys]]:
-    """Coordinates, values, shape of an xarray.DataArray, and the keys of dimensions that have
-    coordinates."""
-    parts = (_convert.from_sparse(array.data) if hasattr(array.data, "coords")
-             else _convert.from_numpy(array.values))
-    return *parts, {mode: Keys(np.asarray(array.coords[name].values))
-                    for mode, name in enumerate(array.dims) if name in array.coords}
+def from_xarray(array: Any) -> tuple[_convert.Parts | _convert.Cells, dict[int, Keys]]:
+    """Coordinates, values and shape, or the cells, of an xarray.DataArray, and the keys of
+    dimensions that have coordinates."""
+    found = (_convert.from_sparse(array.data) if hasattr(array.data, "coords")
+             else _convert.cells(array.values))
+    return found, {mode: Keys(np.asarray(array.coords[name].values))
+                   for mode, name in enumerate(array.dims) if name in array.coords}
 
 
 def to_xarray(tensor: Any) -> Any:

@@ -154,6 +154,25 @@ class SparseTensor:
         self.transforms: list[Transform] = []  # how log1p(), tf_idf() and scale() changed the values
 
     @classmethod
+    def _made_of(cls, found: _convert.Parts | _convert.Cells) -> SparseTensor:
+        """Of coordinates, values and shape, or of a dense array's cells."""
+        if isinstance(found, tuple):
+            return cls(*found)
+        given = ffi.new("polyad_dense_input *")
+        lib.polyad_dense_input_init(given)
+        dims = ffi.new("uint64_t[]", found.shape)
+        strides = ffi.new("int64_t[]", found.strides)
+        if found.ndim > MAX_ORDER:
+            raise ValueError(f"the array has {found.ndim} dimensions; expected 1 to {MAX_ORDER} modes")
+        given.order, given.dims, given.strides = found.ndim, dims, strides
+        given.cell_type = given.type = TYPES[found.dtype]
+        given.cells = pointer(found)
+        made = ffi.new("polyad_tensor **")
+        ctx = context()
+        ctx.check(lib.polyad_tensor_create_dense(ctx.pointer, given, made))
+        return cls._wrap(ctx, made[0])
+
+    @classmethod
     def _wrap(cls, ctx: Any, handle: Any) -> SparseTensor:
         self = cls.__new__(cls)
         self._take(ctx, handle)
@@ -421,8 +440,10 @@ class SparseTensor:
     @classmethod
     def from_numpy(cls, array: npt.ArrayLike, labels: Labels | None = None) -> SparseTensor:
         """The nonzeros of a dense array."""
-        coords, values, shape = _convert.from_numpy(array)
-        return cls(coords, values, shape, labels)
+        made = cls._made_of(_convert.cells(array))
+        if labels is not None:
+            made._set_labels(labels)
+        return made
 
     def to_numpy(self) -> Floats:
         """A dense array (of the product of all lengths)."""
@@ -460,7 +481,7 @@ class SparseTensor:
     def from_torch(cls, tensor: Any) -> SparseTensor:
         """From a tensor of PyTorch (on the CPU or a GPU): sparse COO, or the nonzeros of a dense
         one."""
-        return cls(*_convert.from_torch(tensor))
+        return cls._made_of(_convert.from_torch(tensor))
 
     def to_torch(self) -> torch.Tensor:
         """To a sparse COO tensor of PyTorch."""
@@ -542,8 +563,8 @@ class SparseTensor:
     def from_xarray(cls, array: Any) -> SparseTensor:
         """From an ``xarray.DataArray``, dense or over ``sparse.COO``: dimensions are modes, their
         coordinates labels. NaN, which xarray has for missing cells, is a ValueError."""
-        coords, values, shape, keys = _frames.from_xarray(array)
-        made = cls(coords, values, shape)
+        found, keys = _frames.from_xarray(array)
+        made = cls._made_of(found)
         made._name([str(name) for name in array.dims],
                    [keys[mode].labels() if mode in keys else None for mode in range(made.ndim)], keys)
         return made
@@ -803,4 +824,4 @@ def as_tensor(x: Any) -> SparseTensor:
         return SparseTensor.from_dataframe(x)
     if _frames.package_of(x) == "xarray":
         return SparseTensor.from_xarray(x)
-    return SparseTensor(*_convert.anything(x))
+    return SparseTensor._made_of(_convert.anything(x))

@@ -1,6 +1,6 @@
 /* A tensor from the caller's coordinates and values: checks and copies them. */
 #include "core/numbers.h"
-#include "tensor/tensor.h"
+#include "tensor/tensor_input.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -44,15 +44,8 @@ static inline uint64_t tensor_create_index_of(const polyad_tensor_input *input, 
 
 static inline double tensor_create_value_of(const polyad_tensor_input *input, uint64_t p) {
   if (input->values == NULL) return 1;
-  const char *place = (const char *)input->values + (int64_t)p * input->value_stride;
-  if (input->value_type == POLYAD_F32) {
-    float narrow;
-    memcpy(&narrow, place, sizeof narrow);
-    return (double)narrow;
-  }
-  double wide;
-  memcpy(&wide, place, sizeof wide);
-  return wide;
+  return pd_input_value((const char *)input->values + (int64_t)p * input->value_stride,
+                        input->value_type);
 }
 
 polyad_status pd_tensor_input_check(polyad_context *context, const polyad_tensor_input *input) {

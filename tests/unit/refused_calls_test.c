@@ -41,6 +41,7 @@ static void check(const char *name, polyad_status status) {
 static void tensors_and_files(void **state) {
   (void)state;
   REFUSED(polyad_tensor_create, NULL, NULL);
+  REFUSED(polyad_tensor_create_dense, NULL, NULL);
   REFUSED(polyad_tensor_convert, NULL, POLYAD_F64, NULL);
   REFUSED(polyad_tensor_transform, NULL, NULL, 0, NULL);
   REFUSED(polyad_tensor_set_labels, NULL, 0, NULL, NULL);
