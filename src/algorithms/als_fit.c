@@ -69,7 +69,7 @@ static void set_fit(struct pd_als *als, double rho, double bound, polyad_fit_fro
 /* Most additions one after another in a sum over nonzeros in double: of blocks in parts, and of the
  * parts (tensor/tensor_norm.c, linalg/cpu_residual.c; of a GPU, 2^14 groups of threads). */
 static double additions(const struct pd_als *als) {
-  return 1024 + (double)(als->plan->nnz / (1 << 14));
+  return 1024 + (double)als->plan->nnz / (1 << 14);
 }
 
 /* Error of ||X||^2 and ||M||^2 in double, over ||X||^2: Gram matrices are sums over rows, and the
