@@ -96,14 +96,17 @@ static polyad_status dense_begin(polyad_context *context, const polyad_tensor *t
   return POLYAD_OK;
 }
 
-static uint32_t cell_at(const polyad_tensor *tensor, uint64_t p) {
-  uint64_t cell = 0;
-  for (int n = 0; n < tensor->order; ++n)
-    cell = cell * tensor->dims[n] + pd_tensor_index(tensor, n, p);
-  return (uint32_t)cell;
+/* A nonzero's tuple of a group, numbered with the last mode fastest. */
+static uint64_t tuple_at(const struct pd_dense *dense, const polyad_tensor *tensor, int group,
+                         uint64_t p) {
+  struct pd_dense_modes modes = pd_dense_group(dense, group);
+  uint64_t tuple = 0;
+  for (int n = modes.first; n < modes.first + modes.count; ++n)
+    tuple = tuple * dense->dims[n] + pd_tensor_index(tensor, n, p);
+  return tuple;
 }
 
-/* The same cell's place in the transpose. */
+/* A cell's place in the transpose. */
 static uint64_t transposed(const struct pd_dense *dense, uint32_t cell) {
   uint32_t columns = (uint32_t)dense->rows[1];
   return (uint64_t)(cell % columns) * dense->rows[0] + cell / columns;
@@ -123,10 +126,12 @@ static polyad_status dense_build(polyad_context *context, polyad_tensor *tensor,
   int threads = pd_threads_for(context, dense->nnz, 1 << 14);
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (uint64_t p = 0; p < dense->nnz; ++p) {
-    uint32_t cell = dense->cell[p] = cell_at(tensor, p);
+    uint64_t row = tuple_at(dense, tensor, 0, p), column = tuple_at(dense, tensor, 1, p);
+    uint64_t cell = row * dense->rows[1] + column;
     double value = pd_tensor_value(tensor, p);
+    dense->cell[p] = (uint32_t)cell;
     dense->cells[0][cell] = value;
-    if (dense->cells[1] != NULL) dense->cells[1][transposed(dense, cell)] = value;
+    if (dense->cells[1] != NULL) dense->cells[1][column * dense->rows[0] + row] = value;
   }
   return POLYAD_OK;
 }
