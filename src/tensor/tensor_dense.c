@@ -22,7 +22,7 @@ struct cells {
   void *index[POLYAD_MAX_ORDER], *values;
 };
 
-static polyad_status check_array(polyad_context *context, const polyad_dense_input *input) {
+static polyad_status check_dense_input(polyad_context *context, const polyad_dense_input *input) {
   if (input->order < 1 || input->order > POLYAD_MAX_ORDER)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "order %d; expected 1 to %d", input->order,
                    POLYAD_MAX_ORDER);
@@ -76,7 +76,7 @@ static inline double cell_value(const struct cells *cells, const char *line, uin
 
 /* Counts a part's nonzeros; returns its first cell that is not finite, numbered through the array,
  * or UINT64_MAX. */
-static uint64_t count_part(const struct cells *cells, int part, uint64_t *count) {
+static uint64_t count_in_lines(const struct cells *cells, int part, uint64_t *count) {
   uint64_t coordinate[POLYAD_MAX_ORDER], nonzeros = 0;
   uint64_t end = pd_part_begin(cells->lines, part + 1, cells->parts);
   bool all = cells->input->zeros == POLYAD_ZEROS_KEEP;
@@ -92,7 +92,7 @@ static uint64_t count_part(const struct cells *cells, int part, uint64_t *count)
   return UINT64_MAX;
 }
 
-static void write_part(const struct cells *cells, int part) {
+static void write_lines(const struct cells *cells, int part) {
   const polyad_dense_input *input = cells->input;
   uint64_t coordinate[POLYAD_MAX_ORDER], p = cells->first[part];
   uint64_t end = pd_part_begin(cells->lines, part + 1, cells->parts);
@@ -138,12 +138,12 @@ static polyad_status fail_cell(polyad_context *context, const struct cells *cell
 }
 
 /* The first nonzero of each part. */
-static polyad_status count_cells(polyad_context *context, struct cells *cells) {
+static polyad_status count_dense_nonzeros(polyad_context *context, struct cells *cells) {
   PD_TRY(PD_NEW_ZERO(context, (uint64_t)cells->parts + 1, &cells->first));
   uint64_t bad = UINT64_MAX;
 #pragma omp parallel for num_threads(cells->parts) schedule(static, 1) reduction(min : bad)
   for (int part = 0; part < cells->parts; ++part) {
-    uint64_t found = count_part(cells, part, &cells->first[part + 1]);
+    uint64_t found = count_in_lines(cells, part, &cells->first[part + 1]);
     if (found < bad) bad = found;
   }
   if (bad != UINT64_MAX) return fail_cell(context, cells, bad);
@@ -152,7 +152,7 @@ static polyad_status count_cells(polyad_context *context, struct cells *cells) {
   return POLYAD_OK;
 }
 
-static polyad_status take_nonzeros(polyad_context *context, struct cells *cells) {
+static polyad_status take_dense_nonzeros(polyad_context *context, struct cells *cells) {
   const polyad_dense_input *input = cells->input;
   uint64_t nnz = cells->first[cells->parts];
   for (int n = 0; n < input->order; ++n)
@@ -160,7 +160,7 @@ static polyad_status take_nonzeros(polyad_context *context, struct cells *cells)
   PD_TRY(pd_alloc(context, nnz, pd_type_bytes(input->type), &cells->values));
 #pragma omp parallel for num_threads(cells->parts) schedule(static, 1)
   for (int part = 0; part < cells->parts; ++part)
-    write_part(cells, part);
+    write_lines(cells, part);
   return POLYAD_OK;
 }
 
@@ -170,14 +170,14 @@ polyad_status polyad_tensor_create_dense(polyad_context *context, const polyad_d
   if (tensor == NULL || input == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "input or tensor is NULL");
   *tensor = NULL;
-  PD_TRY(check_array(context, input));
+  PD_TRY(check_dense_input(context, input));
   struct cells cells = {.input = input, .length = input->dims[input->order - 1]};
   cells.lines = pd_cells(input->order - 1, input->dims);
   cells.parts = pd_threads_for(context, cells.lines * cells.length, DENSE_GRAIN);
   set_strides(&cells);
   polyad_status status = POLYAD_OK;
-  PD_TRY_CLEANUP(count_cells(context, &cells));
-  PD_TRY_CLEANUP(take_nonzeros(context, &cells));
+  PD_TRY_CLEANUP(count_dense_nonzeros(context, &cells));
+  PD_TRY_CLEANUP(take_dense_nonzeros(context, &cells));
   status = pd_tensor_create_take(context, input->order, input->dims, cells.first[cells.parts],
                                  input->type, cells.index, &cells.values, POLYAD_DUPLICATES_SUM,
                                  input->zeros, tensor);

@@ -97,8 +97,8 @@ static polyad_status dense_begin(polyad_context *context, const polyad_tensor *t
 }
 
 /* A nonzero's tuple of a group, numbered with the last mode fastest. */
-static uint64_t tuple_at(const struct pd_dense *dense, const polyad_tensor *tensor, int group,
-                         uint64_t p) {
+static uint64_t group_tuple(const struct pd_dense *dense, const polyad_tensor *tensor, int group,
+                            uint64_t p) {
   struct pd_dense_modes modes = pd_dense_group(dense, group);
   uint64_t tuple = 0;
   for (int n = modes.first; n < modes.first + modes.count; ++n)
@@ -126,7 +126,7 @@ static polyad_status dense_build(polyad_context *context, polyad_tensor *tensor,
   int threads = pd_threads_for(context, dense->nnz, 1 << 14);
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (uint64_t p = 0; p < dense->nnz; ++p) {
-    uint64_t row = tuple_at(dense, tensor, 0, p), column = tuple_at(dense, tensor, 1, p);
+    uint64_t row = group_tuple(dense, tensor, 0, p), column = group_tuple(dense, tensor, 1, p);
     uint64_t cell = row * dense->rows[1] + column;
     double value = pd_tensor_value(tensor, p);
     dense->cell[p] = (uint32_t)cell;
