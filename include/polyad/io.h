@@ -25,7 +25,8 @@ typedef enum polyad_file_format {
   POLYAD_FILE_DIRECTORY = 5, /**< a model as a directory of text files */
   POLYAD_FILE_PTM = 6,       /**< polyad's binary of a model */
   POLYAD_FILE_JSON = 7,      /**< a model as a JSON object */
-  POLYAD_FILE_NPZ = 8        /**< NumPy archive of a tensor or a model */
+  POLYAD_FILE_NPZ = 8,       /**< NumPy archive of a tensor or a model */
+  POLYAD_FILE_NPY = 9        /**< NumPy array, whose nonzeros are read as a tensor */
 } polyad_file_format;
 
 /** What a file holds. */

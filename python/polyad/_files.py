@@ -16,7 +16,7 @@ from typing import Any
 
 from ._errors import Error, ParseError
 
-_EXTENSIONS = {".tns", ".txt", ".ptn", ".csv", ".tsv", ".npz", ".gz", ".zst"}
+_EXTENSIONS = {".tns", ".txt", ".ptn", ".csv", ".tsv", ".npz", ".npy", ".gz", ".zst"}
 _ARROW = {".arrow", ".feather", ".ipc"}
 
 

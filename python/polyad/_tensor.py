@@ -350,7 +350,8 @@ class SparseTensor:
         """Reads a tensor from a file: ``.tns``, Tensor Toolbox text, ``.ptn``, ``.csv`` or
         ``.tsv``, also compressed (``.gz``, ``.zst``); ``.parquet``, ``.arrow`` or ``.feather`` (the
         package pyarrow reads them; what is said below of delimited text holds of them); ``.npz`` as
-        :meth:`save`, the command or ``sparse.save_npz`` wrote it.
+        :meth:`save`, the command or ``sparse.save_npz`` wrote it; a dense array as ``numpy.save`` wrote
+        it (``.npy``).
 
         Parameters
         ----------

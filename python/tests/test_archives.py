@@ -50,7 +50,7 @@ def test_archive_of_models(tmp_path, precision):
 
 def test_archives_that_are_wrong(tmp_path):
     (tmp_path / "no.npz").write_text("no archive")
-    np.savez(tmp_path / "other.npz", first=np.arange(3))
+    np.savez(tmp_path / "other.npz", first=np.arange(3), second=np.ones(2))
     np.savez(tmp_path / "object.npz", data=np.array([{}], object), coords=[[0]], shape=[1])
     np.savez(tmp_path / "labels.npz", data=[1.0], coords=[[0]], shape=[1], labels_0=["a", "b"])
     for name, words in (("no", "expected a NumPy archive"), ("other", "no array 'coords'"),
@@ -172,3 +172,11 @@ def test_table_command(tmp_path, capsysbinary, monkeypatch):
     shown = subprocess.run([sys.executable, "-m", "polyad._table_command", "--help"],
                            capture_output=True, text=True, check=True)
     assert "polyad cpd -" in shown.stdout
+
+
+def test_dense_arrays_are_read(tmp_path):
+    cells = np.random.default_rng(0).integers(0, 3, (4, 5, 3))
+    np.save(tmp_path / "x.npy", cells)
+    assert polyad.read(tmp_path / "x.npy") == polyad.SparseTensor.from_numpy(cells)
+    with open(tmp_path / "x.npy", "rb") as file:
+        assert polyad.read(file).nnz == np.count_nonzero(cells)

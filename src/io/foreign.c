@@ -11,7 +11,7 @@ struct magic {
 
 static const struct magic magics[] = {
     {"\x89HDF\r\n\x1a\n", 8, "this is an HDF5 file"},
-    {"\x93NUMPY", 6, "this is a NumPy .npy file; polyad reads .npz archives"},
+    {"\x93NUMPY", 6, "this is a NumPy array (.npy)"},
     {"PK\x03\x04", 4, "this is a zip archive; a NumPy archive is named .npz"},
     {"MATLAB 5.0 MAT-file", 19, "this is a MATLAB .mat file"},
     {"PAR1", 4, "this is a Parquet file"},

@@ -96,7 +96,10 @@ polyad_status pd_delimited_write(polyad_context *context, const polyad_tensor *t
 polyad_status pd_delimited_write_model(polyad_context *context, const struct pd_model *model,
                                        const char *path);
 
-/* NumPy archives */
+/* NumPy's arrays, of which a tensor is read, and archives of them */
+bool pd_npy_recognise(const unsigned char *head, size_t size);
+polyad_status pd_npy_read_tensor(polyad_context *context, const char *path, struct pd_input *input,
+                                 const polyad_read_options *options, polyad_tensor **tensor);
 bool pd_npz_recognise(const unsigned char *head, size_t size);
 polyad_status pd_npz_read_tensor(polyad_context *context, const char *path, struct pd_input *input,
                                  const polyad_read_options *options, polyad_tensor **tensor);

@@ -1,7 +1,7 @@
 /* Tensors and models as NumPy archives. A tensor has the arrays of pydata's sparse.save_npz: coords
  * (N × nnz), data, shape, fill_value (0); a Kruskal tensor has weights, a Tucker tensor core, and
  * both factor_0, factor_1, …. All may have mode_names (empty: none) and labels_0, …, of the modes
- * that have labels: text. */
+ * that have labels: text. An array that is alone, in an archive or as a file, is a dense tensor. */
 #include "core/numbers.h"
 #include "io/formats.h"
 #include "io/npz_archive.h"
@@ -315,28 +315,59 @@ static polyad_status check_fill(const struct pd_npz *npz) {
                     "fill_value is %g; expected 0: cells that are not stored are zero", fill);
 }
 
-static polyad_status check_tensor_dims(const struct pd_npz *npz, const struct parts *parts,
-                                       int order, const polyad_read_options *options) {
+static polyad_status check_tensor_dims(const struct pd_npz *npz, const uint64_t *dims, int order,
+                                       const polyad_read_options *options) {
   if (options->order != 0 && options->order != order)
     return pd_fail_at(npz->context, POLYAD_MISMATCH, npz->path, 0, 0,
                       "order %d; expected %d, as the dims given", order, options->order);
   for (int n = 0; n < order; ++n)
-    if (parts->dims[n] < 1 || (options->order != 0 && options->dims[n] != (uint64_t)parts->dims[n]))
+    if (dims[n] < 1 || dims[n] > INT64_MAX || (options->order != 0 && options->dims[n] != dims[n]))
       return pd_fail_at(npz->context, POLYAD_MISMATCH, npz->path, 0, 0,
-                        "mode %d has length %" PRId64 "; expected %s", n + 1, parts->dims[n],
+                        "mode %d has length %" PRId64 "; expected %s", n + 1, (int64_t)dims[n],
                         options->order != 0 ? "the length given" : "at least 1");
   return POLYAD_OK;
 }
 
 /* Names the file in front of what is wrong with its entries. */
-static polyad_status create_tensor(const struct pd_npz *npz, const polyad_tensor_input *input,
-                                   polyad_tensor **tensor) {
-  polyad_status status = polyad_tensor_create(npz->context, input, tensor);
+static polyad_status name_file(const struct pd_npz *npz, polyad_status status) {
   if (status != POLYAD_INVALID_ARGUMENT && status != POLYAD_NUMERICAL) return status;
   char why[512];
   snprintf(why, sizeof why, "%s", polyad_last_error(npz->context));
   pd_begin(npz->context);
   return pd_fail_at(npz->context, POLYAD_PARSE, npz->path, 0, 0, "%s", why);
+}
+
+/* The nonzeros of a dense array. Numbers but float32 and float64 are copied as float64. */
+static polyad_status take_array(const struct pd_npz *npz, const struct pd_npy *array,
+                                const polyad_read_options *options, polyad_tensor **tensor) {
+  polyad_dense_input input;
+  polyad_dense_input_init(&input);
+  int64_t strides[POLYAD_MAX_ORDER], step = array->item_bytes;
+  void *copy = NULL;
+  if (array->order < 1) return pd_npz_fail(npz, array->name, "1 to 16 modes");
+  PD_TRY(check_tensor_dims(npz, array->shape, array->order, options));
+  input.order = array->order;
+  input.dims = array->shape;
+  input.cells = array->data;
+  input.type = options->type;
+  input.zeros = options->zeros;
+  for (int n = 0; n < array->order; ++n) {
+    strides[n] = step;
+    step *= (int64_t)array->shape[n];
+  }
+  if (array->kind == 'f') {
+    input.cell_type = array->item_bytes == 4 ? POLYAD_F32 : POLYAD_F64;
+    if (array->fortran) input.strides = strides;
+  } else {
+    PD_TRY(pd_alloc(npz->context, array->count, sizeof(double), &copy));
+    input.cells = copy;
+  }
+  polyad_status status = POLYAD_OK;
+  if (copy != NULL) status = pd_npz_reals(npz, array, POLYAD_F64, copy);
+  if (status == POLYAD_OK)
+    status = name_file(npz, polyad_tensor_create_dense(npz->context, &input, tensor));
+  pd_free(npz->context, copy);
+  return status;
 }
 
 static polyad_status npz_take_tensor(struct pd_npz *npz, const polyad_read_options *options,
@@ -346,6 +377,8 @@ static polyad_status npz_take_tensor(struct pd_npz *npz, const polyad_read_optio
   polyad_tensor_input_init(&input);
   if (pd_npz_find(npz, "factor_0") != NULL)
     return pd_fail_at(npz->context, POLYAD_PARSE, npz->path, 0, 0, "a model; expected a tensor");
+  if (npz->count == 1 && pd_npz_find(npz, "coords") == NULL)
+    return take_array(npz, &npz->array[0], options, tensor);
   PD_TRY(pd_npz_need(npz, "coords", &coords));
   PD_TRY(pd_npz_need(npz, "data", &data));
   PD_TRY(pd_npz_need(npz, "shape", &shape));
@@ -361,7 +394,7 @@ static polyad_status npz_take_tensor(struct pd_npz *npz, const polyad_read_optio
   PD_TRY(PD_NEW(npz->context, coords->count, &parts->coords));
   PD_TRY(pd_alloc(npz->context, data->count, sizeof(double), &parts->values));
   PD_TRY(pd_npz_integers(npz, shape, parts->dims));
-  PD_TRY(check_tensor_dims(npz, parts, input.order, options));
+  PD_TRY(check_tensor_dims(npz, (const uint64_t *)parts->dims, input.order, options));
   PD_TRY(pd_npz_integers(npz, coords, parts->coords));
   PD_TRY(pd_npz_reals(npz, data, POLYAD_F64, parts->values));
   input.dims = (const uint64_t *)parts->dims;
@@ -376,7 +409,7 @@ static polyad_status npz_take_tensor(struct pd_npz *npz, const polyad_read_optio
   input.type = options->type;
   input.duplicates = options->duplicates;
   input.zeros = options->zeros;
-  PD_TRY(create_tensor(npz, &input, tensor));
+  PD_TRY(name_file(npz, polyad_tensor_create(npz->context, &input, tensor)));
   return take_outline(npz, *tensor);
 }
 
@@ -388,6 +421,16 @@ polyad_status pd_npz_read_tensor(polyad_context *context, const char *path, stru
   polyad_status status = pd_npz_read(context, input, &npz);
   if (status == POLYAD_OK) status = npz_take_tensor(&npz, options, &parts, tensor);
   PD_FREE(context, parts.coords, parts.dims, parts.values);
+  pd_npz_free(&npz);
+  return status;
+}
+
+polyad_status pd_npy_read_tensor(polyad_context *context, const char *path, struct pd_input *input,
+                                 const polyad_read_options *options, polyad_tensor **tensor) {
+  (void)path; /* the input has its name */
+  struct pd_npz npz;
+  polyad_status status = pd_npy_read(context, input, &npz);
+  if (status == POLYAD_OK) status = take_array(&npz, &npz.array[0], options, tensor);
   pd_npz_free(&npz);
   return status;
 }

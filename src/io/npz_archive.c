@@ -2,6 +2,7 @@
  * header of the array in it. No size is believed before the bytes are there. */
 #include "io/npz_archive.h"
 #include "core/numbers.h"
+#include "io/formats.h"
 #include "io/npz_layout.h"
 #include <inttypes.h>
 #include <libdeflate.h>
@@ -129,8 +130,11 @@ static polyad_status take_member(struct member *m, bool *ended) {
 /* ---- arrays -----------------------------------------------------------------------------------
  */
 
+/* Names the member, where the file is an archive. */
 static polyad_status fail_header(const struct member *m, const char *what) {
   char quoted[PD_QUOTE_BYTES];
+  if (m->name[0] == '\0')
+    return pd_fail_at(m->npz->context, POLYAD_PARSE, m->npz->path, 0, 0, "%s", what);
   return pd_fail_at(m->npz->context, POLYAD_PARSE, m->npz->path, 0, 0, "%s: %s",
                     pd_quote(quoted, m->name, strlen(m->name)), what);
 }
@@ -171,13 +175,17 @@ static bool parse_shape(const char *text, struct pd_npy *array) {
   return true;
 }
 
+bool pd_npy_recognise(const unsigned char *head, size_t size) {
+  static const char magic[] = "\x93NUMPY";
+  return size >= sizeof magic - 1 && memcmp(head, magic, sizeof magic - 1) == 0;
+}
+
 /* Takes the data of a member over into an array: what follows the header moves to the front. */
 static polyad_status parse_array(struct member *m, struct pd_npy *array) {
   enum { MOST = 1 << 12 };
-  static const char magic[] = "\x93NUMPY";
   char header[MOST];
   int width = m->bytes > VERSION_BYTES && m->data[6] == 1 ? 2 : 4;
-  if (m->bytes < (uint64_t)VERSION_BYTES + 4 || memcmp(m->data, magic, sizeof magic - 1) != 0)
+  if (m->bytes < (uint64_t)VERSION_BYTES + 4 || !pd_npy_recognise(m->data, VERSION_BYTES))
     return fail_header(m, "damaged; expected an array of NumPy (.npy)");
   uint64_t size = little(m->data + VERSION_BYTES, width), begin = VERSION_BYTES + (uint64_t)width;
   if (size >= MOST || size > m->bytes - begin)
@@ -225,6 +233,18 @@ polyad_status pd_npz_read(polyad_context *context, struct pd_input *input, struc
     if (status == POLYAD_OK && !ended) status = keep_member(&member);
     pd_free(context, member.data);
   }
+  return status;
+}
+
+polyad_status pd_npy_read(polyad_context *context, struct pd_input *input, struct pd_npz *npz) {
+  *npz = (struct pd_npz){.context = context, .path = pd_input_path(input)};
+  struct member member = {.npz = npz, .input = input};
+  uint64_t plain = pd_input_plain_size(input);
+  polyad_status status =
+      pd_input_load(input, plain > 0 ? plain : INT64_MAX, (void **)&member.data, &member.bytes);
+  if (status == POLYAD_OK) status = parse_array(&member, &npz->array[0]);
+  if (status == POLYAD_OK) snprintf(npz->array[npz->count++].name, PD_NPZ_NAME_BYTES, "array");
+  pd_free(context, member.data);
   return status;
 }
 

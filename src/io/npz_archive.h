@@ -34,6 +34,8 @@ struct pd_npz {
 
 /** Reads all arrays. To be freed also after a failure. */
 polyad_status pd_npz_read(polyad_context *context, struct pd_input *input, struct pd_npz *npz);
+/** Reads one array (.npy) that is no archive's, as the only one of an archive: "array". */
+polyad_status pd_npy_read(polyad_context *context, struct pd_input *input, struct pd_npz *npz);
 void pd_npz_free(struct pd_npz *npz);
 /** The array of this name, NULL where there is none; fails where one must be there. */
 const struct pd_npy *pd_npz_find(const struct pd_npz *npz, const char *name);

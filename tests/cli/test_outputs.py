@@ -215,6 +215,45 @@ def test_archives_that_are_refused(polyad, change, says):
     polyad.fails(1, "info", "x.npz", says=("x.npz", says))
 
 
+def test_dense_arrays(polyad):
+    """What numpy.save writes, whatever its type and order, alone in an archive, and from a pipe."""
+    cells = np.random.default_rng(1).integers(-3, 4, (5, 1, 7)).astype(np.float64)
+    np.save(polyad.path("x.npy"), cells)
+    polyad.ok("convert", "x.npy", "x.tns")
+    expected = polyad.json("info", "x.tns", "--dims", "5,1,7")
+    assert expected["nnz"] == np.count_nonzero(cells)
+    for other in (np.asfortranarray(cells), cells.astype(np.float32), cells.astype(np.int8)):
+        np.save(polyad.path("y.npy"), other)
+        np.savez_compressed(polyad.path("y.npz"), anything=other)
+        for name in ("y.npy", "y.npz"):
+            polyad.ok("convert", name, "y.tns")
+            assert polyad.path("y.tns").read_text() == polyad.path("x.tns").read_text()
+    assert polyad.json("info", "-", stdin=polyad.path("x.npy").read_bytes())["nnz"] == expected["nnz"]
+    np.save(polyad.path("truth.npy"), cells > 0)
+    assert polyad.json("info", "truth.npy")["nnz"] == (cells > 0).sum()
+    polyad.fails(1, "cpd", "x.npy", "-r", "1", "--init", "x.npy", says="expected a model")
+    polyad.fails(2, "convert", "x.tns", "x.npy", says="no known extension")
+
+
+@pytest.mark.parametrize("array, says", [
+    (np.array([[1.0, 2], [3, np.nan]]), "cell (2, 2) (counted from 1) has value nan"),
+    (np.array([[1.0, 2], [np.inf, 3]], order="F"), "cell (2, 1) (counted from 1) has value inf"),
+    (np.array(1.0), "array has shape (); expected 1 to 16 modes"),
+    (np.zeros((3, 0)), "mode 2 has length 0"), (np.array(["a"]), "expected numbers"),
+    (np.ones((1,) * 17), "the shape does not fit"), (np.ones(3, ">f8"), "little-endian")])
+def test_dense_arrays_that_are_refused(polyad, array, says):
+    np.save(polyad.path("x.npy"), array)
+    polyad.fails(1, "info", "x.npy", says=("x.npy", says))
+
+
+def test_dense_arrays_that_are_cut(polyad):
+    np.save(polyad.path("x.npy"), np.ones((4, 5)))
+    whole = polyad.path("x.npy").read_bytes()
+    for cut in (whole[:-1], whole[:100], whole[:9], whole[:6], whole + b"x"):
+        polyad.path("x.npy").write_bytes(cut)
+        polyad.fails(1, "info", "x.npy", says="x.npy")
+
+
 def test_zip_archives_of_other_things(polyad):
     with zipfile.ZipFile(polyad.path("good.zip"), "w") as archive:
         archive.write(polyad.path("good.tns"), "good.tns")

@@ -1,6 +1,6 @@
-/* NumPy archives: of a tensor, of a CP and of a Tucker model. Checksums of members would stop a
- * fuzzer at once, so they are made right first where the first byte asks for it. A tensor that was
- * read is written and read again, and must be the same. */
+/* NumPy archives: of a tensor, of a CP and of a Tucker model; and arrays that are no archive's.
+ * Checksums of members would stop a fuzzer at once, so they are made right first where the first
+ * byte asks for it. A tensor that was read is written and read again, and must be the same. */
 #include "fuzz_input.h"
 
 #include "io/npz_layout.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SINGLE = 4, AS_IT_IS = 8, STORED = 0 };
+enum { SINGLE = 4, AS_IT_IS = 8, ARRAY = 16, STORED = 0 };
 
 /* The checksums of stored members whose sizes stand in 32 bits or in the first extra field. */
 static void seal(uint8_t *data, size_t size) {
@@ -32,19 +32,21 @@ static void seal(uint8_t *data, size_t size) {
   }
 }
 
-static polyad_status read_tensor(polyad_context *context, const char *path, polyad_type type) {
+static polyad_status read_tensor(polyad_context *context, const char *path, polyad_type type,
+                                 polyad_file_format format) {
   polyad_tensor *tensor, *again = NULL;
   polyad_read_options options;
   char copy[300];
   polyad_read_options_init(&options);
   options.type = type;
   options.labels = "";
-  options.format = POLYAD_FILE_NPZ;
+  options.format = format;
   polyad_status status = polyad_tensor_read(context, path, &options, &tensor);
   if (status != POLYAD_OK) return status;
   snprintf(copy, sizeof copy, "%s/copy.npz", fuzz_folder());
   fuzz_require(polyad_tensor_write(context, tensor, copy, POLYAD_FILE_AUTO) == POLYAD_OK,
                "a tensor is written");
+  options.format = POLYAD_FILE_NPZ;
   fuzz_require(polyad_tensor_read(context, copy, &options, &again) == POLYAD_OK &&
                    polyad_tensor_hash(tensor) == polyad_tensor_hash(again),
                "what was written is read");
@@ -78,7 +80,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const char *path = fuzz_file(copy, size - 1);
   polyad_type type = (what & SINGLE) != 0 ? POLYAD_F32 : POLYAD_F64;
   polyad_context *context = fuzz_begin(1);
-  polyad_status status = (what & 3) == 0 ? read_tensor(context, path, type)
+  polyad_file_format format = (what & ARRAY) != 0 ? POLYAD_FILE_NPY : POLYAD_FILE_NPZ;
+  polyad_status status = (what & 3) == 0 ? read_tensor(context, path, type, format)
                                          : read_model(context, path, type, (what & 3) == 1);
   if (status != POLYAD_OK) fuzz_check_failure(context, status);
   fuzz_end(context);

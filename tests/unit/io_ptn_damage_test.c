@@ -340,7 +340,7 @@ static void e18_foreign_files(void **state) {
     const char *words;
   } files[] = {
       {"\x89HDF\r\n\x1a\n\0\0\0\0", 12, "this is an HDF5 file"},
-      {"\x93NUMPY\x01\0v\0{'descr'", 18, "this is a NumPy .npy file"},
+      {"\x93NUMPY\x01\0v\0{'descr'", 18, "this is a NumPy array (.npy)"},
       {"\0\0\0\0\x08\0\0\0\0\0\0\0\x08\0\0\0\0\0\0\0\x03\0\0\0", 24, "SPLATT binary"},
       {"\x1f\x8b\x08\0\0\0\0\0", 8, "gzip-compressed"},
       {"1 1 1 1.0\n1 2 1 2.0\n", 20, "this is text"},
