@@ -4,6 +4,7 @@
 #include "harness.h"
 #include "plan/plan.h"
 #include "property/mttkrp_case.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -284,12 +285,52 @@ static void test_permuted(void **state) {
   assert_true(property_each_variant("cpu", PD_OPS_MTTKRP, permuted) > 0);
 }
 
+/* Rows 0 of two factors multiplied overflow, but no nonzero has two indices 0; rows 1 hold no
+ * number, but no nonzero has an index 1. */
+static void ask_for_few_rows(struct problem *problem, double large) {
+  size_t order = (size_t)problem->from->order;
+  for (size_t p = 0; p < problem->entries; ++p) {
+    uint64_t *index = problem->index + p * order;
+    bool zero = false;
+    for (size_t n = 0; n < order; ++n) {
+      if (index[n] == 1 || (zero && index[n] == 0)) index[n] = 2;
+      zero = zero || index[n] == 0;
+    }
+  }
+  for (size_t n = 0; n < order; ++n)
+    for (size_t r = 0; r < problem->rank; ++r) {
+      problem->factor[n][r] *= large;
+      problem->factor[n][problem->rank + r] = r % 2 == 0 ? NAN : INFINITY;
+    }
+}
+
+/* Formats that make more products of rows than nonzeros ask for keep what those hold to themselves.
+ */
+static void unasked_rows(const char *format, const char *variant) {
+  static const struct mttkrp_case from[] = {
+      {"unasked, three modes", 3, {9, 8, 7}, 150, SHAPE_UNIFORM, true},
+      {"unasked, five modes", 5, {6, 6, 6, 6, 5}, 900, SHAPE_UNIFORM, true}};
+  for (int c = 0; c < 4; ++c) {
+    turn = (struct turn){.precision = c % 2 ? POLYAD_F32 : POLYAD_F64, .threads = 2};
+    problem_make(&from[c / 2], 5, (uint64_t)c, &turn.problem);
+    ask_for_few_rows(&turn.problem, c % 2 ? 0x1p80 : 0x1p700);
+    against_oracle(format, variant);
+    problem_free(&turn.problem);
+  }
+}
+
+static void test_unasked_rows(void **state) {
+  (void)state;
+  assert_true(property_each_variant("cpu", PD_OPS_MTTKRP, unasked_rows) > 0);
+}
+
 int main(int count, char **arguments) {
   all_combinations = count > 1 && strcmp(arguments[1], "all") == 0;
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_every_case), cmocka_unit_test(test_every_instruction_set),
-      cmocka_unit_test(test_same_bits),  cmocka_unit_test(test_linear),
-      cmocka_unit_test(test_one_row),    cmocka_unit_test(test_permuted),
+      cmocka_unit_test(test_every_case),   cmocka_unit_test(test_every_instruction_set),
+      cmocka_unit_test(test_same_bits),    cmocka_unit_test(test_linear),
+      cmocka_unit_test(test_one_row),      cmocka_unit_test(test_permuted),
+      cmocka_unit_test(test_unasked_rows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -123,7 +123,8 @@ static void ends_with_the_iterate_before(const char *format, polyad_type type, i
 
 static void a_fall_ends_the_run(void **state) {
   (void)state;
-  static const char *const formats[] = {"coo", "csf", "alto", "hls", "modecopy", "twotree"};
+  static const char *const formats[] = {"coo",      "csf",     "alto", "hls",
+                                        "modecopy", "twotree", "dense"};
   for (size_t k = 0; k < sizeof formats / sizeof *formats; ++k) {
     ends_with_the_iterate_before(formats[k], POLYAD_F64, 0);
     ends_with_the_iterate_before(formats[k], POLYAD_F32, 0);

@@ -9,13 +9,18 @@
  * the second group's factors have the same versions: row i of a mode's result is the sum of the
  * partial rows of the tuples with index i there, each times the rows of the group's other factors.
  * The second group has its own partial rows, of the transpose of X and the first group's factors.
+ *
+ * K has rows that no nonzero asks for. Where factors overflow there, or hold no number, zeros of X
+ * would turn the result into NaN that it has in no other format: they are then left out.
  */
 #include "core/isa.h"
 #include "core/threads.h"
 #include "formats/dense/dense_layout.h"
 #include "formats/dense/dense_walk.h"
 #include "formats/tables.h"
+#include <float.h>
 #include <inttypes.h>
+#include <math.h>
 #include <omp.h>
 
 enum { ROWS_AT_ONCE = 48, LANES_MOST = 8 };
@@ -28,6 +33,7 @@ struct scratch {
   double *partial[PD_DENSE_GROUPS];         /* Y of each group that has modes */
   struct pd_versions made[PD_DENSE_GROUPS]; /* what it was made from */
   double *products;                         /* K, and later those of a group's other factors */
+  bool finite;                              /* all of them are */
   double *sums;                             /* a row for each thread */
 };
 
@@ -83,9 +89,16 @@ static void multiply_by_row(const struct pd_matrix *factor, polyad_type type, ui
   }
 }
 
+static bool all_finite(const double *row, size_t count) {
+  int odd = 0;
+  for (size_t r = 0; r < count; ++r)
+    odd |= !(fabs(row[r]) <= DBL_MAX);
+  return odd == 0;
+}
+
 /* products(t, :) = the product of the rows at tuple t of the factors of the modes, `left_out` not
  * among them, zero behind the rank. Returns the number of tuples. */
-static uint64_t fill_products(const struct pd_dense *dense, const struct scratch *scratch,
+static uint64_t fill_products(const struct pd_dense *dense, struct scratch *scratch,
                               struct pd_dense_modes modes, int left_out,
                               const struct pd_call *call) {
   uint64_t tuples = 1, rank = pd_call_rank(call);
@@ -96,7 +109,8 @@ static uint64_t fill_products(const struct pd_dense *dense, const struct scratch
     tuples *= dense->dims[n];
   }
   int threads = pd_worth_threads(scratch->threads, pd_mul_saturated(tuples, rank));
-#pragma omp parallel for num_threads(threads) schedule(static)
+  bool finite = true;
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(&& : finite)
   for (uint64_t t = 0; t < tuples; ++t) {
     double *to = scratch->products + t * scratch->padded;
     uint64_t rest = t;
@@ -106,8 +120,30 @@ static uint64_t fill_products(const struct pd_dense *dense, const struct scratch
       multiply_by_row(call->factors[of[k]], dense->type, rest % dense->dims[of[k]], to);
       rest /= dense->dims[of[k]];
     }
+    finite = finite && all_finite(to, scratch->padded);
   }
+  scratch->finite = finite;
   return tuples;
+}
+
+/* As pd_dense_walk.product(), but zeros of `a` add nothing, whatever `b` has there. */
+static void product_of_nonzeros(size_t rows, size_t inner, const double *a, const double *b,
+                                size_t padded, double *y) {
+  for (size_t i = 0; i < rows; ++i, y += padded) {
+    for (size_t r = 0; r < padded; ++r)
+      y[r] = 0;
+    for (size_t k = 0; k < inner; ++k)
+      for (size_t r = 0; r < padded && a[i * inner + k] != 0; ++r)
+        y[r] += a[i * inner + k] * b[k * padded + r];
+  }
+}
+
+/* As pd_dense_walk.fold(), but zeros of `y` add nothing. */
+static void fold_of_nonzeros(size_t outer, size_t step, size_t inner, size_t padded,
+                             const double *y, const double *b, double *sum) {
+  for (size_t l = 0; l < outer; ++l, y += step * padded, b += inner * padded)
+    for (size_t k = 0; k < inner * padded; ++k)
+      if (y[k] != 0) sum[k % padded] += y[k] * b[k];
 }
 
 /* The partial rows of a group, unless they are there. */
@@ -119,11 +155,13 @@ static void make_partial(const struct pd_dense *dense, struct scratch *scratch, 
   if (others != 0 && pd_versions_hold(&scratch->made[group], call->factors, others)) return;
   uint64_t inner = fill_products(dense, scratch, pd_dense_group(dense, 1 - group), -1, call);
   uint64_t rows = dense->rows[group];
+  void (*product)(size_t, size_t, const double *, const double *, size_t, double *) =
+      scratch->finite ? scratch->walk->product : product_of_nonzeros;
 #pragma omp parallel for num_threads(scratch->threads) schedule(static)
   for (uint64_t i = 0; i < rows; i += ROWS_AT_ONCE) {
     uint64_t some = rows - i < ROWS_AT_ONCE ? rows - i : ROWS_AT_ONCE;
-    scratch->walk->product(some, inner, dense->cells[group] + i * inner, scratch->products,
-                           scratch->padded, scratch->partial[group] + i * scratch->padded);
+    product(some, inner, dense->cells[group] + i * inner, scratch->products, scratch->padded,
+            scratch->partial[group] + i * scratch->padded);
   }
   pd_versions_set(&scratch->made[group], call->factors, others);
 }
@@ -143,7 +181,7 @@ static void store_row(const struct pd_matrix *out, polyad_type type, uint64_t ro
 
 /* Row i of the result from the partial rows: the tuples with index i lie `outer` times `inner` in
  * one piece. */
-static void sum_partial(const struct pd_dense *dense, const struct scratch *scratch, int group,
+static void sum_partial(const struct pd_dense *dense, struct scratch *scratch, int group,
                         const struct pd_call *call) {
   struct pd_dense_modes own = pd_dense_group(dense, group);
   const double *partial = scratch->partial[group];
@@ -152,6 +190,8 @@ static void sum_partial(const struct pd_dense *dense, const struct scratch *scra
   uint64_t inner = pd_cells(own.first + own.count - call->mode - 1, dense->dims + call->mode + 1);
   bool folded = own.count > 1;
   if (folded) (void)fill_products(dense, scratch, own, call->mode, call);
+  void (*fold)(size_t, size_t, size_t, size_t, const double *, const double *, double *) =
+      scratch->finite ? scratch->walk->fold : fold_of_nonzeros;
   int threads =
       pd_worth_threads(scratch->threads, pd_mul_saturated(dense->rows[group], pd_call_rank(call)));
 #pragma omp parallel for num_threads(threads) schedule(static)
@@ -161,7 +201,7 @@ static void sum_partial(const struct pd_dense *dense, const struct scratch *scra
       double *sum = scratch->sums + (uint64_t)omp_get_thread_num() * scratch->padded;
       for (size_t r = 0; r < scratch->padded; ++r)
         sum[r] = 0;
-      scratch->walk->fold(outer, dim * inner, inner, scratch->padded, row, scratch->products, sum);
+      fold(outer, dim * inner, inner, scratch->padded, row, scratch->products, sum);
       row = sum;
     }
     store_row(call->out, dense->type, i, row);
