@@ -42,25 +42,39 @@ static void ttmc_order_set_places(const struct pd_ttmc_segments *s, struct pd_tt
   if (s->start != NULL) order->begin[s->count] = at;
 }
 
+/* The indices in one mode, as a key to sort by. */
+static polyad_status ttmc_order_make_key(polyad_context *context, const struct pd_ttmc_segments *s,
+                                         int mode, uint64_t dim, void **values,
+                                         struct pd_key *key) {
+  int bytes = pd_index_bytes(dim);
+  PD_TRY(pd_alloc(context, s->count, (size_t)bytes, values));
+  for (uint64_t k = 0; k < s->count; ++k)
+    pd_id_put(*values, bytes, k, s->row(s->storage, mode, k));
+  *key = (struct pd_key){.values = *values, .bytes = bytes, .limit = dim};
+  return POLYAD_OK;
+}
+
 polyad_status pd_ttmc_order_create(polyad_context *context, const struct pd_ttmc_segments *s,
                                    struct pd_ttmc_order *order) {
   polyad_status status = POLYAD_OK;
-  void *rows = NULL;
-  int row_bytes = pd_index_bytes(s->dim);
+  void *values[POLYAD_MAX_ORDER] = {NULL};
+  struct pd_key key[POLYAD_MAX_ORDER];
   /* Places of nonzeros: there may be more of them than segments. */
   uint64_t nonzeros = s->start == NULL ? s->count : s->start(s->storage, s->mode, s->count);
   *order = (struct pd_ttmc_order){.segments = s->count, .bytes = nonzeros <= UINT32_MAX ? 4 : 8};
-  PD_TRY_CLEANUP(pd_alloc(context, s->count, (size_t)row_bytes, &rows));
   PD_TRY_CLEANUP(pd_alloc(context, s->count, (size_t)order->bytes, &order->first));
   if (s->start != NULL)
     PD_TRY_CLEANUP(PD_NEW(context, pd_add_saturated(s->count, 1), &order->begin));
-  for (uint64_t k = 0; k < s->count; ++k)
-    pd_id_put(rows, row_bytes, k, s->row(s->storage, s->mode, k));
-  struct pd_key key = {.values = rows, .bytes = row_bytes, .limit = s->dim};
-  PD_TRY_CLEANUP(pd_sort_permutation(context, s->count, 1, &key, order->bytes, order->first));
+  PD_TRY_CLEANUP(ttmc_order_make_key(context, s, s->mode, s->dim, &values[0], &key[0]));
+  for (int n = 0; n < s->inner; ++n)
+    PD_TRY_CLEANUP(ttmc_order_make_key(context, s, s->inner_mode[n], s->dims[s->inner_mode[n]],
+                                       &values[n + 1], &key[n + 1]));
+  PD_TRY_CLEANUP(
+      pd_sort_permutation(context, s->count, 1 + s->inner, key, order->bytes, order->first));
   ttmc_order_set_places(s, order);
 cleanup:
-  pd_free(context, rows);
+  for (int n = 0; n <= s->inner; ++n)
+    pd_free(context, values[n]);
   if (status != POLYAD_OK) pd_ttmc_order_clear(context, order);
   return status;
 }

@@ -48,13 +48,16 @@ uint64_t pd_ttmc_find(const void *start, int bytes, uint64_t nodes, uint64_t hin
 
 /** Sorts segments by their output row, stably. `row` and `start` give row and first nonzero of
  *  segment k of `count` (start may be asked for k = count, too); a NULL `start` means that
- *  segment k is nonzero k. */
+ *  segment k is nonzero k. Segments of a row are sorted by their indices in `inner` modes, which
+ * `row` gives then as well. */
 struct pd_ttmc_segments {
   const void *storage;
   int mode;
   uint64_t dim, count;
   uint64_t (*row)(const void *storage, int mode, uint64_t k);
   uint64_t (*start)(const void *storage, int mode, uint64_t k);
+  int inner, inner_mode[POLYAD_MAX_ORDER];
+  const uint64_t *dims; /* of all modes; not used without inner ones */
 };
 polyad_status pd_ttmc_order_create(polyad_context *context, const struct pd_ttmc_segments *segments,
                                    struct pd_ttmc_order *order);
