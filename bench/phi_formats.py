@@ -3,11 +3,11 @@
 
 usage: bench/phi_formats.py --tensors DIR --output results.json [--polyad build/polyad]
            [--names SET] [--formats coo,csf,alto,modecopy] [--rank 16]
-           [--rounds 3] [--threads 2]
+           [--rounds 3] [--threads 2] [--iterations 5]
 
 Formats take turns in every round; `phi_seconds` and `mttkrp_seconds` are medians over rounds of
-the sum over modes, `estimate_seconds` is the plan's estimate for Phi, and `chosen` is the format
-that `polyad cpd --algorithm apr-mu` takes by it.
+the sum over modes, `estimate_seconds` is the plan's estimate for Phi without building, and `chosen` is
+the format that `polyad cpd --algorithm apr-mu` takes for so many iterations.
 """
 import os
 import re
@@ -29,10 +29,12 @@ def kernel_seconds(options, kernel, path, storage):
 
 def plan_of(options, path):
     """The chosen format, and the estimate of each one that could be."""
-    done = subprocess.run([options.polyad, "cpd", path, "-r", str(options.rank), "-i", "0", "-t",
-                           str(options.threads), "--device", "cpu", "--algorithm", "apr-mu",
-                           "--verbose"], capture_output=True, text=True, check=True, timeout=1800)
-    found = re.findall(r"^(?:not )?(\w+)(?: \(.*\))?: estimated ([0-9.e+-]+) s", done.stderr, re.M)
+    done = subprocess.run([options.polyad, "cpd", path, "-r", str(options.rank),
+                           "-i", str(options.iterations), "-t", str(options.threads),
+                           "--device", "cpu", "--algorithm", "apr-mu", "--verbose"],
+                          capture_output=True, text=True, check=True, timeout=1800)
+    found = re.findall(r"^(?:not )?(\w+)(?: \(.*\))?: estimated .* sweeps of ([0-9.e+-]+) s",
+                       done.stderr, re.M)
     return found[0][0], {name: float(seconds) for name, seconds in found}
 
 
@@ -63,6 +65,7 @@ def main():
     parser.add_argument("--formats", default="coo,csf,alto,modecopy")
     parser.add_argument("--rank", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--iterations", type=int, default=5)
     options = parser.parse_args()
     record = cpu_script.begin(options, rounds=options.rounds, rank=options.rank)
     for name in tensors.names(options.names):

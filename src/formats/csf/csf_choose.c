@@ -43,6 +43,10 @@ static double far_row(const struct pd_traits *traits, const struct pd_request *r
          (pd_line_nanoseconds((double)traits->nonempty[leaf] * row) - pd_line_nanoseconds(0));
 }
 
+/* Phi takes so many times as long as MTTKRP above the leaves, and each nonzero so many nanoseconds
+ * more: its model and its weight are its own, however few the fibers are. */
+static const double PHI_TREE = 2.3, PHI_WEIGHT = 3;
+
 /* Nanoseconds of one thread, fitted on an AMD EPYC (Zen 4); only their ratios matter. */
 static double nanoseconds(const struct pd_traits *traits, const struct pd_request *request,
                           const struct pd_csf_shape *shape, int mode) {
@@ -60,6 +64,7 @@ static double nanoseconds(const struct pd_traits *traits, const struct pd_reques
       time += (double)traits->dims[mode] * rank * 0.8 * request->threads;
     time += nnz * far;
     if (level == traits->order - 1) time += nnz * (0.25 * rank + far);
+    if (request->kernel == POLYAD_KERNEL_PHI) time = PHI_TREE * time + nnz * PHI_WEIGHT;
     if (t == 0 || time < best) best = time;
   }
   return best;

@@ -192,5 +192,4 @@ const struct polyad_kernels pd_csf_kernels_cpu = {
     .device = "cpu",
     .walks = {&csf_cpu_tree, &pd_csf_ttmc_walk},
     .sum_depth = pd_sum_depth_on_cpu,
-    .phi_over_mttkrp = 2.3,
 };
