@@ -3,16 +3,30 @@
 
 _Static_assert((int)PD_TNS_PADDING >= 2 * STEP + DIGITS_MOST, "what is read behind the text");
 
+/* The places of the bits of a byte, a byte each: bit i lies behind as many as are set below it. */
+#define PLACE(b, i)                                                                                \
+  ((b) >> (i)&1 ? (uint64_t)(i) << 8 * __builtin_popcount((b) & ((1 << (i)) - 1)) : 0)
+#define PLACES(b)                                                                                  \
+  (PLACE(b, 1) | PLACE(b, 2) | PLACE(b, 3) | PLACE(b, 4) | PLACE(b, 5) | PLACE(b, 6) | PLACE(b, 7))
+#define PLACES_4(b) PLACES(b), PLACES((b) + 1), PLACES((b) + 2), PLACES((b) + 3)
+#define PLACES_16(b) PLACES_4(b), PLACES_4((b) + 4), PLACES_4((b) + 8), PLACES_4((b) + 12)
+#define PLACES_64(b) PLACES_16(b), PLACES_16((b) + 16), PLACES_16((b) + 32), PLACES_16((b) + 48)
+
+static const uint64_t places_of[256] = {PLACES_64(0), PLACES_64(64), PLACES_64(128),
+                                        PLACES_64(192)};
+
 /* Stores the places of the bits of `found`, plus `first`, as 16-bit numbers. Eight are stored at a
- * time, those behind the last bit being STEP. */
+ * time: what follows those of a byte's bits is overwritten, or means nothing. */
 static inline void store_places_avx2(uint64_t found, uint16_t first, uint16_t *to) {
-  int count = __builtin_popcountll(found);
-  for (int k = 0; k < count; k += 8)
+  __m128i byte = _mm_set1_epi16((short)first);
 #pragma GCC unroll 8
-    for (int i = 0; i < 8; ++i) {
-      to[k + i] = (uint16_t)(first + _tzcnt_u64(found));
-      found = _blsr_u64(found);
-    }
+  for (int k = 0; k < 8; ++k, found >>= 8) {
+    __m128i places = _mm_loadl_epi64((const __m128i *)(const void *)&places_of[found & 255]);
+    places = _mm_add_epi16(_mm_cvtepu8_epi16(places), byte);
+    _mm_storeu_si128((__m128i *)(void *)to, places);
+    byte = _mm_add_epi16(byte, _mm_set1_epi16(8));
+    to += __builtin_popcount((unsigned)(found & 255));
+  }
 }
 
 /* A bit for the sign of each byte. */

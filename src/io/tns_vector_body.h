@@ -7,7 +7,9 @@
  * numbers of several fields at a time: the digits of each become 8 bytes of a vector, zeros in
  * front; two sums of neighbouring products make numbers of 4 digits, a third one of 8. Then each
  * line looks at a few bits: whether its indices end at blanks and have 1 to 8 digits, and what form
- * its value has. The parts of a value in front of and behind its point are two fields.
+ * its value has. The parts of a value in front of and behind its point are two fields. Where all
+ * lines of a window hold whole numbers, which a few bits of all fields tell, its columns are
+ * copied.
  *
  * What an index may be is looked at afterwards, in the columns of a whole run of lines: a run with
  * an index that is out of range is parsed once more, line by line, by the caller's function.
@@ -123,10 +125,66 @@ static bool end_run(const struct window *window, uint64_t begin, uint32_t first,
   return true;
 }
 
+/* Whether all lines have `order` indices and a whole number: `order + 1` fields of 1 to 8 digits,
+ * all but the last of which end at blanks. Fields that end at no blank are then the last ones
+ * alone. */
+static bool all_whole(const struct fields *fields, int order) {
+  uint32_t fields_of_line = (uint32_t)order + 1, odd = 0;
+  uint16_t differ = 0, expected = (uint16_t)order;
+  uint64_t size = 0;
+  if (fields->count != fields->lines * fields_of_line) return false;
+  for (uint32_t line = 0; line < fields->lines; ++line)
+    differ |= (uint16_t)(fields->last[line] ^ (uint16_t)(expected + line * fields_of_line));
+  for (uint32_t f = 0; f < fields->count; f += 64) {
+    uint32_t left = fields->count - f;
+    uint64_t mask = left < 64 ? ~UINT64_C(0) >> (64 - left) : ~UINT64_C(0);
+    size |= fields->size[f / 64] & mask;
+    odd += (uint32_t)__builtin_popcountll(fields->odd[f / 64] & mask);
+  }
+  return differ == 0 && size == 0 && odd == fields->lines;
+}
+
+/* Puts the indices of lines of which all_whole() is true. */
+static inline __attribute__((always_inline)) void put_whole(const uint32_t *number, int order,
+                                                            uint32_t lines, uint64_t at,
+                                                            const struct pd_tns_columns *columns) {
+  uint32_t *index[POLYAD_MAX_ORDER];
+#pragma GCC unroll 8
+  for (int n = 0; n < order; ++n)
+    index[n] = columns->index[n] + at;
+  for (uint32_t line = 0; line < lines; ++line, number += order + 1)
+#pragma GCC unroll 8
+    for (int n = 0; n < order; ++n)
+      index[n][line] = number[n];
+}
+
+static bool take_whole(const struct window *window, struct pd_tns_columns *columns) {
+  const int order = window->form->order;
+  const uint32_t *number = window->fields->number, lines = window->fields->lines;
+  const uint64_t begin = columns->at;
+  if (order == 3)
+    put_whole(number, 3, lines, begin, columns);
+  else if (order == 4)
+    put_whole(number, 4, lines, begin, columns);
+  else if (order == 5)
+    put_whole(number, 5, lines, begin, columns);
+  else
+    put_whole(number, order, lines, begin, columns);
+  number += order;
+  for (uint64_t at = begin; at < begin + lines; ++at, number += order + 1)
+    if (window->form->single)
+      ((float *)columns->values)[at] = (float)*number;
+    else
+      ((double *)columns->values)[at] = (double)*number;
+  columns->at = begin + lines;
+  return end_run(window, begin, 0, lines, columns);
+}
+
 static inline __attribute__((always_inline)) bool
 take_window(const struct window *window, int order, struct pd_tns_columns *columns) {
   const struct fields *fields = window->fields;
   const bool single = window->form->single;
+  if (all_whole(fields, order)) return take_whole(window, columns);
   uint64_t begin = columns->at, at = begin;
   uint32_t run = 0, first = 0, last;
   double value;
