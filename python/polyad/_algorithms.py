@@ -23,7 +23,7 @@ from ._types import (CPInit, CPLike, Floats, FormatInfo, FormatParameter, Loss, 
                      Precision, Seed)
 
 
-def cp_als(x: Any, rank: int = 16, *, tol: float = 1e-4, max_iters: int = 50,
+def cp_als(x: Any, rank: int | None = None, *, tol: float = 1e-4, max_iters: int = 50,
            max_seconds: float = 0.0, init: CPInit | KruskalTensor | Matrices | CPLike = "random",
            seed: Seed = 0, restarts: int = 1, keep_starts: bool = False,
            nonnegative: bool = False, ridge: float = 0.0,
@@ -41,8 +41,8 @@ def cp_als(x: Any, rank: int = 16, *, tol: float = 1e-4, max_iters: int = 50,
     Parameters
     ----------
     x : SparseTensor, Plan, NumPy array, or a sparse tensor of another package
-    rank : int
-        Number of components.
+    rank : int, optional
+        Number of components. Default: that of a Plan, else 16.
     tol : float
         Stop when the fit grows by less; 0: never.
     max_iters : int
@@ -140,7 +140,7 @@ def mttkrp(x: Any, factors: Sequence[npt.ArrayLike] | KruskalTensor, mode: int, 
     return plan.mttkrp(matrices, mode, threads=threads)
 
 
-def gcp_objective(x: Any, factors: Sequence[npt.ArrayLike], loss: Loss = "poisson", *,
+def gcp_objective(x: Any, factors: Sequence[npt.ArrayLike] | KruskalTensor, loss: Loss = "poisson", *,
                   device: str = "auto", format: str = "auto",
                   precision: Precision | None = None, threads: int | None = None,
                   variant: str = "auto") -> tuple[float, list[Floats]]:
@@ -152,7 +152,7 @@ def gcp_objective(x: Any, factors: Sequence[npt.ArrayLike], loss: Loss = "poisso
     x : SparseTensor or Plan (or what can be made into a SparseTensor)
         A Plan has to be made with ``kernel="phi"``.
     factors : sequence of array_like, shape (I_n, R)
-        One matrix per mode; weights of components are multiplied into one of them.
+        One matrix per mode. The weights of a KruskalTensor are multiplied into its first.
     loss : {"poisson", "bernoulli-logit", "gaussian"}
         f(x, m) of a value and its model: m - x log m of counts; log(1 + e^m) - x m of values 0 and
         1, m the log-odds; (x - m)^2. The Bernoulli loss visits every cell of the grid.
@@ -170,9 +170,11 @@ def gcp_objective(x: Any, factors: Sequence[npt.ArrayLike], loss: Loss = "poisso
     ------
     ValueError, TypeError, polyad.Error
     """
-    matrices = list(factors)
+    matrices: list[Any] = list(factors.factors if isinstance(factors, KruskalTensor) else factors)
     if len(matrices) < 1:
         raise ValueError("no factors are given")
+    if isinstance(factors, KruskalTensor):
+        matrices[0] = matrices[0] * factors.weights
     first = array(matrices[0])
     rank = first.shape[-1] if first.ndim == 2 else 1
     _, plan = plan_of(x, rank_argument(rank), format=format, precision=precision, device=device,

@@ -12,7 +12,7 @@ from ._run import decompose, run_info, trace_rows
 from ._types import APRAlgorithm, CPLike, Matrices, OnInterrupt, Precision, Seed
 
 
-def cp_apr(x: Any, rank: int = 16, *, algorithm: APRAlgorithm = "mu", tol: float = 1e-4,
+def cp_apr(x: Any, rank: int | None = None, *, algorithm: APRAlgorithm = "mu", tol: float = 1e-4,
            max_iters: int = 1000, inner_iters: int = 10, max_seconds: float = 0.0,
            init: Literal["random"] | KruskalTensor | Matrices | CPLike = "random",
            seed: Seed = 0, restarts: int = 1, keep_starts: bool = False,
@@ -33,8 +33,8 @@ def cp_apr(x: Any, rank: int = 16, *, algorithm: APRAlgorithm = "mu", tol: float
     Parameters
     ----------
     x : SparseTensor, Plan, NumPy array, or a sparse tensor of another package
-    rank : int
-        Number of components.
+    rank : int, optional
+        Number of components. Default: that of a Plan, else 16.
     algorithm : {"mu", "pdnr", "pqnr"}
         Multiplicative updates, or projected damped Newton or quasi-Newton steps on every row.
     tol : float

@@ -17,7 +17,7 @@ from ._tensor import SparseTensor, as_tensor
 from ._types import CompleteAlgorithm, CPLike, Matrices, OnInterrupt, Precision, Seed
 
 
-def cp_complete(x: Any, rank: int = 16, *, algorithm: CompleteAlgorithm = "als", weights: Any = None,
+def cp_complete(x: Any, rank: int | None = None, *, algorithm: CompleteAlgorithm = "als", weights: Any = None,
                 biases: bool = False, nonnegative: bool = False, ridge: float = 0.2,
                 bias_ridge: float = 0.2, ridge_by_count: bool = False,
                 validation: float | Any | None = None, patience: int = 5, learn_rate: float = 0.3,
@@ -38,8 +38,8 @@ def cp_complete(x: Any, rank: int = 16, *, algorithm: CompleteAlgorithm = "als",
     Parameters
     ----------
     x : SparseTensor, Plan with ``zeros="keep"``, NumPy array, or a sparse tensor of another package
-    rank : int
-        Number of components.
+    rank : int, optional
+        Number of components. Default: that of a Plan, else 16.
     algorithm : {"als", "ccd", "sgd"}
         Alternating least squares, CCD++, or stochastic gradient descent.
     weights : SparseTensor, sequence of numbers or None

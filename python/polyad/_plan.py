@@ -51,7 +51,8 @@ class Plan:
         "auto" or a variant of the format.
     kernel : {"mttkrp", "phi", "ttmc"}
         The kernel that the format must have: "mttkrp" for :func:`cp_als`, "phi" for :func:`cp_apr`
-       , "ttmc" for :func:`tucker`.
+        and :func:`gcp_objective`, "ttmc" for :func:`tucker`. Formats that have one of the latter serve
+        :func:`cp_als` as well; the one that "auto" takes for "mttkrp" may have nothing else.
     compute : {"native", "f16", "bf16", "tf32"}
         Types of products, for formats that list them; "native": the precision.
     tune : bool
@@ -98,7 +99,8 @@ class Plan:
         if zeros not in ("drop", "keep"):
             raise ValueError(f"zeros {zeros!r} is unknown; expected 'drop' or 'keep'")
         if kernel not in KERNELS:
-            raise ValueError(f"kernel {kernel!r} is unknown; expected 'mttkrp' or 'ttmc'")
+            raise ValueError(f"kernel {kernel!r} is unknown; expected 'mttkrp', 'phi' or "
+                             "'ttmc'")
         if compute not in _COMPUTE:
             raise ValueError(f"compute {compute!r} is unknown; expected 'native', 'f16', 'bf16' or "
                              "'tf32'")

@@ -138,6 +138,8 @@ def _kept_models(kind: type[Model], ctx: Any, info: Any) -> list[Model]:
 def decompose(x: Any, rank: Any, choice: dict[str, Any], function: Any, options: Any,
               run: dict[str, Any], report: Callable[[Any, Plan], dict[str, Any]]) -> KruskalTensor:
     """A CP decomposition: a plan as `choice` asks, the options in `run`, the call."""
+    if rank is None:
+        rank = x.rank if isinstance(x, Plan) else 16
     options.rank = rank_argument(rank)
     kept = run_options(options.run, run)
     columns = min(options.rank * options.run.starts, 2**32) if options.run.starts > 1 else 0

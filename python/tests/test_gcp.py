@@ -29,6 +29,16 @@ def test_equals_the_dense_definition(loss):
         np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
 
 
+def test_a_model_s_weights_go_into_its_first_factor():
+    random = np.random.default_rng(4)
+    x = polyad.SparseTensor([[0, 1], [1, 0]], [1.0, 2.0], shape=(2, 3))
+    model = polyad.KruskalTensor(random.random(2) + 1, [random.random((n, 2)) + 0.1 for n in x.shape])
+    objective, gradients = polyad.gcp_objective(x, model, device="cpu")
+    factors = [model.factors[0] * model.weights, model.factors[1]]
+    expected, others = polyad.gcp_objective(x, factors, device="cpu")
+    assert objective == expected and all(np.array_equal(*pair) for pair in zip(gradients, others))
+
+
 def test_wrong_arguments_are_refused():
     x = polyad.SparseTensor([[0, 1], [1, 0]], [1.0, 2.0], shape=(2, 2))
     factors = [np.ones((2, 3)), np.ones((2, 3))]

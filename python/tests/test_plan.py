@@ -53,6 +53,31 @@ def test_what_the_plan_has_may_be_asked_for(labelled):
     assert (plan.nnz, plan.precision, plan.rank) == (labelled.nnz, "f32", 2)
 
 
+def test_the_rank_is_the_plan_s_where_none_is_given(labelled):
+    plan = polyad.Plan(labelled, 3, kernel="phi")
+    for run in (polyad.cp_als, polyad.cp_apr, polyad.cp_complete):
+        assert run(plan, max_iters=2).rank == 3
+        assert run(plan, 2, max_iters=2).rank == 2
+        assert run(labelled, max_iters=2).rank == 16
+
+
+def test_a_format_without_the_kernel_says_which_plan_to_make(labelled):
+    """Full arrays are stored whole, which serves MTTKRP alone."""
+    counts = polyad.SparseTensor.from_numpy(np.random.default_rng(1).poisson(9.0, (6, 5, 4)) + 1.0)
+    plan = polyad.Plan(counts, 2, format="dense")
+    assert polyad.cp_als(plan).rank == 2
+    ones = [np.ones((length, 2)) for length in counts.shape]
+    with pytest.raises(polyad.UnsupportedError, match="make the plan for kernel phi"):
+        polyad.cp_apr(plan)
+    with pytest.raises(polyad.UnsupportedError, match="make the plan for kernel phi"):
+        polyad.gcp_objective(plan, ones)
+    with pytest.raises(polyad.UnsupportedError, match="make the plan for kernel ttmc"):
+        polyad.tucker(plan, 2)
+    for kernel in ("phi", "ttmc"):  # what the message and the reference promise
+        assert polyad.cp_als(polyad.Plan(counts, 2, kernel=kernel)).rank == 2
+    assert polyad.cp_apr(polyad.Plan(counts, 2, kernel="phi")).rank == 2
+
+
 def test_formats_have_parameters(labelled):
     """The same text as for the command, in every place that takes a format."""
     text = "flycoo:paper:kappa=3"

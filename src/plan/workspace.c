@@ -26,8 +26,9 @@ polyad_status pd_workspace_create(polyad_context *context, const polyad_plan *pl
   bool chain = (ops & PD_OPS_TTMC) != 0;
   if (walk == NULL)
     return pd_fail(context, POLYAD_UNSUPPORTED,
-                   "format %s has no %s on device %s; choose another format", plan->format->name,
-                   chain ? "tensor-times-matrix chain" : "MTTKRP", plan->device->kind);
+                   "format %s has no %s on device %s; make the plan for kernel %s",
+                   plan->format->name, chain ? "tensor-times-matrix chain" : "MTTKRP",
+                   plan->device->kind, chain ? "ttmc" : "mttkrp");
   uint64_t bytes = walk->workspace_bytes(plan->on_device, ranks, polyad_threads(context));
   if (chain || plan->device->functions->host_memory)
     PD_TRY(pd_memory_check(context, bytes,
@@ -103,7 +104,8 @@ polyad_status pd_plan_run(polyad_context *context, const polyad_plan *plan,
   assert(workspace->plan == plan && workspace->combine == call->op.combine);
   if ((walk->ops & pd_op_bit(&call->op)) == 0)
     return pd_fail(context, POLYAD_UNSUPPORTED,
-                   "format %s has no %s on device %s; expected a plan for kernel phi",
+                   "format %s has no %s on device %s; make the plan for kernel phi, whose formats "
+                   "serve CP-ALS as well",
                    plan->format->name, pd_op_name(&call->op), plan->device->kind);
   PD_TRY(walk->run(context, plan->on_device, workspace->scratch, call));
   return share_result(context, plan, workspace, call);
