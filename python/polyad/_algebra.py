@@ -45,7 +45,13 @@ class Parts:
         """Keeps these indices of a mode, in this order; one may come several times."""
         if len(rows) == 0:
             raise ValueError(f"no index of mode {mode} is selected; expected at least one")
-        old = self.coords[mode]
+        old, first = self.coords[mode], int(rows[0])
+        if np.array_equal(rows, np.arange(first, first + len(rows))):
+            inside = np.flatnonzero((old >= first) & (old < first + len(rows)))
+            self.keep(inside)
+            self.coords[mode] = self.coords[mode] - old.dtype.type(first)
+            self._rename(mode, rows)
+            return
         unique = len(np.unique(rows)) == len(rows)
         if unique and self.shape[mode] <= TABLE:
             place = np.full(self.shape[mode], -1, np.int64)
@@ -61,6 +67,10 @@ class Parts:
             within = np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count)
             self.keep(which)
             self.coords[mode] = order[np.repeat(first, count) + within]
+        self._rename(mode, rows)
+
+    def _rename(self, mode: int, rows: Rows) -> None:
+        """Length, labels and keys of a mode of which these indices are left."""
         self.shape[mode] = len(rows)
         labels, keys = self.labels[mode], self.keys[mode]
         self.labels[mode] = None if labels is None else [labels[row] for row in rows]
@@ -68,7 +78,7 @@ class Parts:
 
     def tensor(self, kind: Any, duplicates: Collapse = "sum") -> Any:
         """The new tensor; `duplicates`: what becomes of nonzeros that have come together."""
-        wide = any(column.dtype.itemsize > 4 for column in self.coords)
+        wide = max(self.shape) > 1 << 32
         coords = np.empty((len(self.coords), len(self.values)), np.int64 if wide else np.uint32)
         for mode, column in enumerate(self.coords):
             coords[mode] = column

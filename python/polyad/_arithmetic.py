@@ -4,13 +4,14 @@ along modes. What a cell that is not stored holds is zero, before and after."""
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ._algebra import Parts, check_alike
+from ._algebra import Parts, check_alike, permute
 from ._context import context
 from ._native import ffi, lib
 from ._types import Mode, Transform
@@ -64,27 +65,47 @@ def added(x: Any, y: Any, sign: int) -> Any:
     """x + sign y."""
     check_alike(x, y)
     parts, other = Parts(x), Parts(y)
-    parts.coords = [np.concatenate([ours.astype(np.int64), theirs.astype(np.int64)])
+    # The nonzeros of both in ascending order: merging two sorted lists is faster than sorting anew.
+    order = np.argsort(np.concatenate([_cells(x), _cells(y)]), kind="stable")
+    parts.coords = [np.concatenate([ours, theirs])[order]
                     for ours, theirs in zip(parts.coords, other.coords)]
     kind = np.result_type(x.dtype, y.dtype)
-    parts.values = np.concatenate([parts.values, sign * other.values]).astype(kind)
+    parts.values = np.concatenate([parts.values, sign * other.values]).astype(kind)[order]
     return parts.tensor(type(x))
 
 
 def multiplied(x: Any, y: Any) -> Any:
     """The product cell by cell: cells that both have."""
     check_alike(x, y)
-    _, ours, theirs = np.intersect1d(_cells(x), _cells(y), assume_unique=True, return_indices=True)
+    ours, theirs = _both(x, y)
     parts = Parts(x)
     parts.keep(ours)
     parts.values = (parts.values * y.values[theirs]).astype(np.result_type(x.dtype, y.dtype))
     return parts.tensor(type(x))
 
 
+def innerprod(x: Any, y: Any) -> float:
+    """The sum of products of cells that both have."""
+    ours, theirs = _both(x, y)
+    return float(x.values[ours].astype(np.float64) @ y.values[theirs].astype(np.float64))
+
+
+def _both(x: Any, y: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Where in `x` and where in `y` the cells stand that both have, in their order."""
+    _, ours, theirs = np.intersect1d(_cells(x), _cells(y), assume_unique=True, return_indices=True)
+    return ours, theirs
+
+
 def _cells(x: Any) -> npt.NDArray[Any]:
-    """One item of bytes for each stored cell."""
-    coords = np.ascontiguousarray(x.coords, np.int64)
-    return coords.view(np.dtype((np.void, coords.itemsize * x.ndim))).reshape(-1)
+    """A number for each stored cell, ascending; of tensors with 2^63 cells or more, bytes that are."""
+    if math.prod(x.shape) >= 2**63:
+        coords = np.ascontiguousarray(x.coords, ">i8")
+        return coords.view(np.dtype((np.void, coords.itemsize * x.ndim))).reshape(-1)
+    cells = x.indices(0).astype(np.int64)
+    for mode in range(1, x.ndim):
+        cells *= x.shape[mode]
+        cells += x.indices(mode).astype(np.int64, copy=False)
+    return cells
 
 
 def ttv(x: Any, vectors: Mapping[Mode, npt.ArrayLike]) -> Any:
@@ -111,11 +132,20 @@ def ttm(x: Any, matrix: npt.ArrayLike, mode: Mode) -> Any:
     if given.ndim != 2 or given.shape[1] != x.shape[along] or given.shape[0] == 0:
         raise ValueError(f"the matrix of mode {along} has shape {given.shape}; expected "
                          f"(rows, {x.shape[along]})")
-    rows, parts = given.shape[0], Parts(x)
-    values = given[:, parts.coords[along]] * x.values.astype(np.float64)
-    parts.coords = [np.repeat(np.arange(rows), x.nnz) if m == along else np.tile(column, rows)
-                    for m, column in enumerate(parts.coords)]
-    parts.values = values.reshape(-1).astype(x.dtype)
+    # With this mode last, the nonzeros of a fiber stand together: each makes one sum for each row.
+    rows, parts, others = given.shape[0], Parts(x), [m for m in range(x.ndim) if m != along]
+    fibers = Parts(x if along == x.ndim - 1 else permute(x, [*others, along]))
+    first = np.ones(x.nnz, bool)
+    first[1:] = False
+    for column in fibers.coords[:-1]:
+        first[1:] |= column[1:] != column[:-1]
+    starts, values = np.flatnonzero(first), np.empty((int(first.sum()), rows), x.dtype)
+    for row in range(rows if x.nnz else 0):
+        values[:, row] = np.add.reduceat(given[row][fibers.coords[-1]] * fibers.values, starts)
+    for m, column in zip(others, fibers.coords):
+        parts.coords[m] = np.repeat(column[starts], rows)
+    parts.coords[along] = np.tile(np.arange(rows), len(starts))
+    parts.values = values.reshape(-1)
     parts.keep(parts.values != 0)
     parts.shape[along] = rows
     parts.labels[along] = parts.keys[along] = None

@@ -253,14 +253,7 @@ class SparseTensor:
         if other.shape != self.shape:
             raise ValueError(f"the tensors have shapes {self.shape} and {other.shape}; expected "
                              "equal ones")
-        # Both are sorted without repeats: an equal place stands twice in a row of the merged list.
-        columns = [np.concatenate([self.indices(m), other.indices(m)]) for m in range(self.ndim)]
-        order = np.lexsort(columns[::-1])
-        same = np.ones(max(len(order) - 1, 0), bool)
-        for column in columns:
-            same &= column[order[:-1]] == column[order[1:]]
-        values = np.concatenate([self.values, other.values]).astype(np.float64)[order]
-        return float(values[:-1][same] @ values[1:][same])
+        return _arithmetic.innerprod(self, other)
 
     def statistics(self) -> Statistics:
         """Density, value range, and slices and fibers per mode."""

@@ -34,7 +34,7 @@ def test_types(pair):
 def test_long_modes_are_compared_index_by_index():
     x = polyad.SparseTensor([[2**62, 2**61, 1], [0, 5, 2**60]], [2.0, 3.0], (2**62 + 1, 2**62, 2**62))
     y = polyad.SparseTensor([[2**62, 2**61, 1], [0, 5, 2**60 + 1]], [5.0, 7.0], x.shape)
-    assert (x * y).values.tolist() == [10] and (x + y).nnz == 3
+    assert (x * y).values.tolist() == [10] and (x + y).nnz == 3 and x.innerprod(y) == 10
 
 
 @pytest.mark.parametrize("mode", [0, 1, 2])
