@@ -96,6 +96,10 @@ polyad_status pd_alloc(polyad_context *context, uint64_t count, size_t size, voi
 static void fill_zero(polyad_context *context, char *to, uint64_t bytes) {
   uint64_t pieces = (bytes + ZERO_PIECE - 1) / ZERO_PIECE;
   int threads = pd_threads_for(context, bytes, 4 * ZERO_PIECE);
+  if (threads == 1) { /* most arrays: no parallel region for a few bytes */
+    memset(to, 0, (size_t)bytes);
+    return;
+  }
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (uint64_t k = 0; k < pieces; ++k) {
     uint64_t at = k * ZERO_PIECE, left = bytes - at;

