@@ -24,7 +24,7 @@ def load():
     summary = json.loads(MUTATION.read_text(encoding="utf-8"))["summary"]
     figures["mutation"] = {**summary, "percent": f"{100 * summary['score']:.1f}"}
     targets = re.findall(r"^polyad_add_fuzz\(", FUZZ.read_text(encoding="utf-8"), re.M)
-    figures["fuzz"] = {"targets": len(targets)}
+    figures["fuzz"]["targets"] = len(targets)
     return figures
 
 
