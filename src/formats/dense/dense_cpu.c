@@ -89,7 +89,8 @@ static void multiply_by_row(const struct pd_matrix *factor, polyad_type type, ui
   }
 }
 
-static bool all_finite(const double *row, size_t count) {
+/* Without an early end: the loop is one of vectors. */
+static bool row_is_finite(const double *row, size_t count) {
   int odd = 0;
   for (size_t r = 0; r < count; ++r)
     odd |= !(fabs(row[r]) <= DBL_MAX);
@@ -120,7 +121,7 @@ static uint64_t fill_products(const struct pd_dense *dense, struct scratch *scra
       multiply_by_row(call->factors[of[k]], dense->type, rest % dense->dims[of[k]], to);
       rest /= dense->dims[of[k]];
     }
-    finite = finite && all_finite(to, scratch->padded);
+    finite = finite && row_is_finite(to, scratch->padded);
   }
   scratch->finite = finite;
   return tuples;
