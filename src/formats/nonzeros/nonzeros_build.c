@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { GRAIN = 1 << 14 };
+enum { GRAIN = 1 << 14, WORD_BLOCK = 64 };
 
 void pd_nz_init(struct pd_nz *head, const struct pd_nz_ops *ops, const polyad_tensor *tensor) {
   *head =
@@ -46,23 +46,33 @@ uint64_t pd_nz_sorting_bytes(uint64_t nnz, int words) {
   return pd_mul_saturated(nnz, 8 * (uint64_t)words + 2 * 12 + 4);
 }
 
+/* The bits of word w of nonzeros [first, first + count), one bit of all of them after the other. */
+static void fill_block(const struct pd_nz_curve *curve, int w, uint64_t count,
+                       uint64_t index[POLYAD_MAX_ORDER][WORD_BLOCK], uint64_t *restrict word) {
+  int begin = 64 * (curve->words - 1 - w);
+  int end = begin + 64 < curve->bits ? begin + 64 : curve->bits;
+  memset(word, 0, count * sizeof *word);
+  for (int k = begin; k < end; ++k) {
+    const uint64_t *from = index[curve->place[k].mode];
+    int bit = curve->place[k].bit;
+    for (uint64_t p = 0; p < count; ++p)
+      word[p] |= (from[p] >> bit & 1) << (k - begin);
+  }
+}
+
 /* word[w][p]: bits of nonzero p on the curve, word 0 the highest. */
 static void fill_words(const polyad_tensor *tensor, const struct pd_nz_curve *curve, int threads,
                        uint64_t *word) {
   uint64_t nnz = tensor->nnz;
 #pragma omp parallel for num_threads(threads) schedule(static)
-  for (uint64_t p = 0; p < nnz; ++p) {
-    uint64_t index[POLYAD_MAX_ORDER] = {0};
+  for (uint64_t first = 0; first < nnz; first += WORD_BLOCK) {
+    uint64_t index[POLYAD_MAX_ORDER][WORD_BLOCK];
+    uint64_t count = nnz - first < WORD_BLOCK ? nnz - first : WORD_BLOCK;
     for (int n = 0; n < tensor->order; ++n)
-      index[n] = pd_tensor_index(tensor, n, p);
-    for (int w = 0; w < curve->words; ++w) {
-      int first = 64 * (curve->words - 1 - w);
-      int last = first + 64 < curve->bits ? first + 64 : curve->bits;
-      uint64_t bits = 0;
-      for (int k = first; k < last; ++k)
-        bits |= (index[curve->place[k].mode] >> curve->place[k].bit & 1) << (k - first);
-      word[(uint64_t)w * nnz + p] = bits;
-    }
+      for (uint64_t p = 0; p < count; ++p)
+        index[n][p] = pd_tensor_index(tensor, n, first + p);
+    for (int w = 0; w < curve->words; ++w)
+      fill_block(curve, w, count, index, word + (uint64_t)w * nnz + first);
   }
 }
 

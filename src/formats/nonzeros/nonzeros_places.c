@@ -73,17 +73,16 @@ polyad_status pd_nz_places(polyad_context *context, uint64_t count, pd_nz_chosen
 struct sorted {
   const polyad_tensor *tensor;
   const uint32_t *permutation;
-  const int *shift;
+  int modes, mode[POLYAD_MAX_ORDER], shift[POLYAD_MAX_ORDER]; /* that can differ above `shift` */
 };
 
 static bool run_begins(const void *user, uint64_t p) {
   const struct sorted *sorted = user;
   if (p == 0) return true;
-  for (int n = 0; n < sorted->tensor->order; ++n)
-    if (sorted->shift[n] < PD_NZ_LEFT_OUT &&
-        (pd_tensor_index(sorted->tensor, n, sorted->permutation[p - 1]) ^
-         pd_tensor_index(sorted->tensor, n, sorted->permutation[p])) >>
-            sorted->shift[n])
+  for (int k = 0; k < sorted->modes; ++k)
+    if ((pd_tensor_index(sorted->tensor, sorted->mode[k], sorted->permutation[p - 1]) ^
+         pd_tensor_index(sorted->tensor, sorted->mode[k], sorted->permutation[p])) >>
+        sorted->shift[k])
       return true;
   return false;
 }
@@ -91,6 +90,11 @@ static bool run_begins(const void *user, uint64_t p) {
 polyad_status pd_nz_runs(polyad_context *context, const polyad_tensor *tensor, uint64_t count,
                          const uint32_t *permutation, const int *shift, uint32_t **start,
                          uint32_t *runs) {
-  const struct sorted sorted = {tensor, permutation, shift};
+  struct sorted sorted = {.tensor = tensor, .permutation = permutation};
+  for (int n = 0; n < tensor->order; ++n) {
+    if (shift[n] >= PD_NZ_LEFT_OUT || shift[n] >= pd_index_bits(tensor->dims[n])) continue;
+    sorted.mode[sorted.modes] = n;
+    sorted.shift[sorted.modes++] = shift[n];
+  }
   return pd_nz_places(context, count, run_begins, &sorted, start, runs);
 }
