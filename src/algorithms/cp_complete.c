@@ -70,9 +70,11 @@ static polyad_status check_plan(polyad_context *context, const polyad_plan *plan
 /* ---- first factors -------------------------------------------------------------------------- */
 
 /* Uniform entries, of a size that brings the model to the observations' root mean square, about
- * one: of either sign where some of what the components describe is negative, else positive. */
+ * one: of either sign where some of what the components describe is negative, else positive.
+ * Positive columns are nearly collinear. Rows that are solved at once leave that soon; CCD++, which
+ * changes one component at a time, hardly does, and begins with either sign. */
 static void cp_complete_fill_random(const struct pd_complete *c, int start, int n, double *factor) {
-  bool signs = c->signs && !c->options->nonnegative;
+  bool signs = (c->signs || c->options->method == POLYAD_COMPLETE_CCD) && !c->options->nonnegative;
   double order = c->order, rank = (double)c->fitted.rank;
   double size =
       signs ? pow(pow(3, order / 2) / sqrt(rank), 1 / order) : pow(pow(2, order) / rank, 1 / order);
