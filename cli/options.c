@@ -102,11 +102,14 @@ int cli_choice(const char *choices, const char *text) {
 static int store_count(const struct cli_option *option, const char *text, uint64_t *to) {
   char quoted[CLI_QUOTE_BYTES];
   uint64_t most = option->most == 0 ? UINT64_MAX : option->most, value;
-  if (cli_read_count(text, &value) && value >= option->least && value <= most) {
+  bool read = cli_read_count(text, &value);
+  if (read && value >= option->least && value <= most) {
     *to = value;
     return 0;
   }
-  if (option->most == 0)
+  /* Digits that are not read are of a number too large for 64 bits: then the range has two ends. */
+  bool too_large = !read && text[0] != '\0' && text[strspn(text, "0123456789")] == '\0';
+  if (option->most == 0 && !too_large)
     return cli_usage_error("--%s %s found; expected an integer of at least %llu", option->name,
                            cli_quote(quoted, text), (unsigned long long)option->least);
   return cli_usage_error("--%s %s found; expected an integer from %llu to %llu", option->name,
