@@ -249,6 +249,11 @@ polyad_status pd_decoder_read_at(struct pd_decoder *d, uint64_t offset, void *bu
   return count < 0 ? note_read_error(d, errno) : POLYAD_OK;
 }
 
+bool pd_decoder_read_all_at(const struct pd_decoder *d, uint64_t offset, void *buffer,
+                            size_t size) {
+  return pd_sys_read_at(d->file, buffer, size, offset) == (ssize_t)size;
+}
+
 void pd_decoder_close(struct pd_decoder *d) {
   if (d == NULL) return;
   if (d->file >= 0) (void)pd_sys_close(d->file);

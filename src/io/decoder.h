@@ -31,6 +31,9 @@ polyad_status pd_decoder_seek(struct pd_decoder *decoder, uint64_t offset);
 /** Reads bytes of a plain regular file, fewer only at its end, without going there. */
 polyad_status pd_decoder_read_at(struct pd_decoder *decoder, uint64_t offset, void *buffer,
                                  size_t size, size_t *got);
+/** The same for any thread: keeps no error. False unless all bytes were read. */
+bool pd_decoder_read_all_at(const struct pd_decoder *decoder, uint64_t offset, void *buffer,
+                            size_t size);
 /** Records the error that was met: "PATH: error: …", after line `line` when that is not 0. */
 polyad_status pd_decoder_fail(struct pd_decoder *decoder, uint64_t line);
 /** Compressor whose data begins with these bytes ("gzip", "xz", …), or NULL. */

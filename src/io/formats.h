@@ -34,6 +34,7 @@ struct pd_tns_blocks {
   size_t block_bytes;             /* read at once */
   size_t piece_bytes;             /* fewest that a thread parses */
   const struct pd_tns_sink *sink; /* NULL: the nonzeros become a tensor */
+  size_t turn_bytes; /* that a thread reads and parses at once (tns_turns.h); 0: none */
 };
 /** The same with other blocks than the usual ones: for tests. */
 polyad_status pd_tns_read_blocks(polyad_context *context, struct pd_input *input,

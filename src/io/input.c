@@ -228,6 +228,25 @@ uint64_t pd_input_plain_size(const struct pd_input *s) {
   return s->left < (uint64_t)size ? s->left : (uint64_t)size;
 }
 
+bool pd_input_rest(const struct pd_input *s, uint64_t *begin, uint64_t *end) {
+  if (pd_input_plain_size(s) == 0) return false;
+  *begin = pd_decoder_consumed(s->decoder) - (s->head_used - s->head_taken);
+  *end = s->left == UINT64_MAX ? (uint64_t)pd_decoder_size(s->decoder) : *begin + s->left;
+  return true;
+}
+
+bool pd_input_read_at(const struct pd_input *s, uint64_t offset, void *buffer, size_t size) {
+  return pd_decoder_read_all_at(s->decoder, offset, buffer, size);
+}
+
+polyad_status pd_input_go_to(struct pd_input *s, uint64_t offset) {
+  uint64_t begin, end;
+  if (pd_input_rest(s, &begin, &end)) (void)take(s, (size_t)(offset - begin));
+  s->head_used = s->head_taken = 0;
+  if (pd_decoder_seek(s->decoder, offset) != POLYAD_OK) return pd_decoder_fail(s->decoder, 0);
+  return POLYAD_OK;
+}
+
 polyad_status pd_input_load(struct pd_input *s, uint64_t bytes, void **array, uint64_t *got) {
   enum { FIRST = 16 << 20 };
   bool proved = bytes <= pd_input_plain_size(s);

@@ -36,6 +36,15 @@ bool pd_input_compressed(const struct pd_input *input);
 /** Size of a plain regular file, or of the part that is left of it; 0 when it is not known or the
  * data is compressed. */
 uint64_t pd_input_plain_size(const struct pd_input *input);
+/** Bytes [*begin, *end) of a plain regular file are still to be read; false where that is not
+ * known.
+ */
+bool pd_input_rest(const struct pd_input *input, uint64_t *begin, uint64_t *end);
+/** Reads bytes of a plain regular file out of turn, from any thread; records no error. False unless
+ *  all were read. */
+bool pd_input_read_at(const struct pd_input *input, uint64_t offset, void *buffer, size_t size);
+/** Goes on at a later byte of the rest. */
+polyad_status pd_input_go_to(struct pd_input *input, uint64_t offset);
 /** About how many lines a plain regular file has, or the part that is left of it, from samples that
  *  are spread over it; 0 when that is not known. */
 uint64_t pd_input_expected_lines(struct pd_input *input);

@@ -12,19 +12,6 @@
 
 enum { PIECES_MAX = 256 };
 
-/* The lines of one thread. */
-struct piece {
-  const char *begin, *end;
-  uint64_t lines;
-  uint64_t first; /* place of its first nonzero in the chunk */
-  uint64_t count;
-  uint64_t largest[POLYAD_MAX_ORDER];
-  uint64_t error_line; /* from 1 within the piece; 0: none */
-  struct pd_tns_error error;
-  uint64_t underflows, underflow_line;
-  bool wide; /* met an index that 32 bits do not hold: nothing else counts then */
-};
-
 uint64_t pd_tns_count_lines(const char *p, const char *end) {
   uint64_t count = 0;
   while (end - p >= 128) { /* sums of bytes vectorise; 128 of them fit a byte */
@@ -100,7 +87,7 @@ static inline const char *short_line(const struct pd_tns_form *form, int order, 
 #endif
 
 static inline void tns_block_put(const struct pd_tns_form *form, int order,
-                                 struct pd_coordinates_chunk *chunk, struct piece *piece,
+                                 struct pd_coordinates_chunk *chunk, struct pd_tns_piece *piece,
                                  const uint64_t *index, double value) {
   uint64_t at = piece->first + piece->count++;
   for (int n = 0; n < order; ++n) {
@@ -122,10 +109,10 @@ struct job {
   const char *text_end;
   bool truncated;
   struct pd_coordinates_chunk *chunk;
-  struct piece *piece;
+  struct pd_tns_piece *piece;
 };
 
-static uint64_t line_number(const struct piece *piece, const char *line) {
+static uint64_t line_number(const struct pd_tns_piece *piece, const char *line) {
   return pd_tns_count_lines(piece->begin, line) + 1;
 }
 
@@ -134,7 +121,7 @@ static bool take_line(const struct job *job, const char *p, const char *end) {
   uint64_t index[POLYAD_MAX_ORDER];
   double value;
   bool underflow = false, truncated = job->truncated && end + 1 == job->text_end;
-  struct piece *piece = job->piece;
+  struct pd_tns_piece *piece = job->piece;
   int found =
       pd_tns_parse_line(job->form, p, end, truncated, index, &value, &underflow, &piece->error);
   if (found < 0) {
@@ -148,7 +135,7 @@ static bool take_line(const struct job *job, const char *p, const char *end) {
 
 static inline void parse_lines(const struct job *job, int order) {
   const struct pd_tns_form *form = job->form;
-  struct piece *piece = job->piece;
+  struct pd_tns_piece *piece = job->piece;
   uint64_t index[POLYAD_MAX_ORDER];
   double value = 0;
   const char *p = piece->begin;
@@ -169,7 +156,7 @@ static inline void parse_lines(const struct job *job, int order) {
 /* A line that is left over where others are parsed as vectors. */
 static bool other_line(void *user, const char *p, const char *end, struct pd_tns_columns *columns) {
   const struct job *job = user;
-  struct piece *piece = job->piece;
+  struct pd_tns_piece *piece = job->piece;
   uint64_t index[POLYAD_MAX_ORDER];
   double value = 0;
   bool fine = true;
@@ -183,7 +170,7 @@ static bool other_line(void *user, const char *p, const char *end, struct pd_tns
 }
 
 static void parse_vectors(struct job *job, pd_tns_vector_parser *parser) {
-  struct piece *piece = job->piece;
+  struct pd_tns_piece *piece = job->piece;
   struct pd_tns_columns columns = {.values = job->chunk->values, .at = piece->first};
   for (int n = 0; n < job->form->order; ++n)
     columns.index[n] = job->chunk->index[n];
@@ -194,27 +181,27 @@ static void parse_vectors(struct job *job, pd_tns_vector_parser *parser) {
 }
 
 /* The orders of most tensors have loops of a known length. */
-static void parse_piece(struct job *job) {
-  const struct pd_coordinates_chunk *chunk = job->chunk;
-  struct piece *piece = job->piece;
-  pd_tns_vector_parser *parser =
-      chunk->index_bytes == 4 ? pd_tns_vector_parser_of(job->form) : NULL;
+void pd_tns_parse_piece(const struct pd_tns_form *form, const char *text_end, bool truncated,
+                        struct pd_coordinates_chunk *chunk, struct pd_tns_piece *piece) {
+  struct job job = {form, text_end, truncated, chunk, piece};
+  pd_tns_vector_parser *parser = chunk->index_bytes == 4 ? pd_tns_vector_parser_of(form) : NULL;
   if (parser != NULL)
-    parse_vectors(job, parser);
-  else if (job->form->order == 3)
-    parse_lines(job, 3);
-  else if (job->form->order == 4)
-    parse_lines(job, 4);
-  else if (job->form->order == 5)
-    parse_lines(job, 5);
+    parse_vectors(&job, parser);
+  else if (form->order == 3)
+    parse_lines(&job, 3);
+  else if (form->order == 4)
+    parse_lines(&job, 4);
+  else if (form->order == 5)
+    parse_lines(&job, 5);
   else
-    parse_lines(job, job->form->order);
-  for (int n = 0; chunk->index_bytes == 4 && n < job->form->order; ++n)
+    parse_lines(&job, form->order);
+  for (int n = 0; chunk->index_bytes == 4 && n < form->order; ++n)
     piece->wide |= piece->largest[n] > UINT32_MAX;
 }
 
 /* Cuts the text at line ends into about equal pieces. */
-static int tns_block_cut(const char *text, const char *end, int wanted, struct piece *pieces) {
+static int tns_block_cut(const char *text, const char *end, int wanted,
+                         struct pd_tns_piece *pieces) {
   int count = 0;
   const char *p = text;
   for (int k = 1; k <= wanted && p < end; ++k) {
@@ -225,7 +212,7 @@ static int tns_block_cut(const char *text, const char *end, int wanted, struct p
       const char *line_end = memchr(stop, '\n', (size_t)(end - stop));
       stop = line_end == NULL ? end : line_end + 1;
     }
-    pieces[count++] = (struct piece){.begin = p, .end = stop};
+    pieces[count++] = (struct pd_tns_piece){.begin = p, .end = stop};
     p = stop;
   }
   return count;
@@ -234,11 +221,11 @@ static int tns_block_cut(const char *text, const char *end, int wanted, struct p
 /* Closes the gaps that comments and blank lines left between the pieces' nonzeros. Returns how
  * many there are. */
 static uint64_t compact(const struct pd_tns_form *form, struct pd_coordinates_chunk *chunk,
-                        const struct piece *pieces, int count) {
+                        const struct pd_tns_piece *pieces, int count) {
   uint64_t at = chunk->count;
   size_t value_bytes = form->single ? 4 : 8, bytes = (size_t)chunk->index_bytes;
   for (int k = 0; k < count; ++k) {
-    const struct piece *piece = &pieces[k];
+    const struct pd_tns_piece *piece = &pieces[k];
     if (piece->first != at) {
       for (int n = 0; n < form->order; ++n)
         memmove((char *)chunk->index[n] + at * bytes,
@@ -255,7 +242,7 @@ static uint64_t compact(const struct pd_tns_form *form, struct pd_coordinates_ch
 /* Parses the pieces into the room behind the chunk's nonzeros. */
 static polyad_status tns_block_parse(const struct pd_tns_form *form, const char *end,
                                      bool truncated, struct pd_coordinates *coordinates,
-                                     struct piece *pieces, int count,
+                                     struct pd_tns_piece *pieces, int count,
                                      struct pd_coordinates_chunk **chunk) {
   uint64_t room = 0;
   for (int k = 0; k < count; ++k)
@@ -263,20 +250,18 @@ static polyad_status tns_block_parse(const struct pd_tns_form *form, const char 
   PD_TRY(pd_coordinates_room(coordinates, room, chunk));
   uint64_t first = (*chunk)->count;
   for (int k = 0; k < count; ++k) {
-    struct piece clean = {
+    struct pd_tns_piece clean = {
         .begin = pieces[k].begin, .end = pieces[k].end, .lines = pieces[k].lines, .first = first};
     first += pieces[k].lines;
     pieces[k] = clean;
   }
 #pragma omp parallel for num_threads(count) schedule(static, 1)
-  for (int k = 0; k < count; ++k) {
-    struct job job = {form, end, truncated, *chunk, &pieces[k]};
-    parse_piece(&job);
-  }
+  for (int k = 0; k < count; ++k)
+    pd_tns_parse_piece(form, end, truncated, *chunk, &pieces[k]);
   return POLYAD_OK;
 }
 
-static bool any_wide(const struct piece *pieces, int count) {
+static bool any_wide(const struct pd_tns_piece *pieces, int count) {
   bool wide = false;
   for (int k = 0; k < count; ++k)
     wide |= pieces[k].wide;
@@ -284,7 +269,7 @@ static bool any_wide(const struct piece *pieces, int count) {
 }
 
 static void summarise(const struct pd_tns_form *form, struct pd_coordinates *coordinates,
-                      const struct piece *pieces, int count, struct pd_tns_result *result) {
+                      const struct pd_tns_piece *pieces, int count, struct pd_tns_result *result) {
   for (int k = 0; k < count; ++k) {
     for (int n = 0; n < form->order; ++n)
       if (pieces[k].largest[n] > coordinates->largest[n])
@@ -302,7 +287,7 @@ static void summarise(const struct pd_tns_form *form, struct pd_coordinates *coo
 
 polyad_status pd_tns_parse_block(const struct pd_tns_form *form, const struct pd_tns_text *text,
                                  struct pd_coordinates *coordinates, struct pd_tns_result *result) {
-  struct piece *pieces = NULL;
+  struct pd_tns_piece *pieces = NULL;
   struct pd_coordinates_chunk *chunk = NULL;
   polyad_context *context = coordinates->context;
   *result = (struct pd_tns_result){0};

@@ -1,16 +1,17 @@
 /* Reader of FROSTT text (.tns): indices and a value on each line. */
 #include "io/formats.h"
 #include "io/input.h"
-#include "io/tns_block.h"
+#include "io/tns_turns.h"
 #include <string.h>
 
-/* Text of a plain file stays in the cache of the thread that reads it until it is parsed. Small
- * blocks notice errors in compressed data early. */
+/* Turns fit the second level of a thread's cache. Small blocks notice errors in compressed data
+ * early. */
 enum {
   BLOCK_OF_THREAD = 1 << 20,
   BLOCK_MOST = 16 << 20,
   BLOCK_COMPRESSED = 4 << 20,
-  PIECE = 64 << 10
+  PIECE = 64 << 10,
+  TURN = 256 << 10
 };
 
 struct reader {
@@ -28,6 +29,7 @@ struct reader {
   int stated_order;                    /* number of them; 0: no comment does */
   bool started;                        /* the first bytes were looked at */
   bool inside_comment;                 /* the rest of the carried line is dropped */
+  bool plain;                          /* turns may go on: lines are plain nonzeros so far */
   char *buffer;
   size_t carried; /* bytes of a line's beginning from the block before */
 };
@@ -196,9 +198,31 @@ static polyad_status take_block(struct reader *r, size_t got) {
   return carry(r, last, end);
 }
 
+/* Lines of a plain file behind those that were taken, as far as all threads can go on by
+ * themselves.
+ */
+static polyad_status take_turns(struct reader *r) {
+  struct pd_tns_turns turns = {.form = &r->form,
+                               .input = r->input,
+                               .coordinates = &r->coordinates,
+                               .bytes = r->blocks.turn_bytes,
+                               .buffer = r->buffer + PD_TNS_LONGEST_LINE};
+  if (!r->plain || r->form.order == 0 || r->inside_comment ||
+      !pd_input_rest(r->input, &turns.begin, &turns.end))
+    return POLYAD_OK;
+  turns.begin -= r->carried;
+  PD_TRY(pd_tns_take_turns(&turns));
+  r->plain = turns.plain;
+  if (turns.lines == 0) return POLYAD_OK;
+  r->lines += turns.lines;
+  r->carried = 0;
+  return pd_input_go_to(r->input, turns.begin);
+}
+
 static polyad_status take_all(struct reader *r) {
   for (;;) {
     size_t got;
+    PD_TRY(take_turns(r));
     if (pd_input_read(r->input, r->buffer + r->carried, r->blocks.block_bytes, &got) != POLYAD_OK)
       return pd_input_error(r->input, r->lines);
     if (got == 0) break;
@@ -244,6 +268,13 @@ static polyad_status tns_read_finish(struct reader *r, polyad_tensor **tensor) {
                                r->options->zeros, tensor);
 }
 
+/* For a line's beginning, and behind it a block or a turn of each thread. */
+static size_t buffer_bytes(const struct reader *r) {
+  size_t block = r->blocks.block_bytes + PD_TNS_PADDING + 1;
+  size_t turns = (size_t)polyad_threads(r->context) * pd_tns_turn_buffer(r->blocks.turn_bytes);
+  return PD_TNS_LONGEST_LINE + (r->plain && turns > block ? turns : block);
+}
+
 polyad_status pd_tns_read_blocks(polyad_context *context, struct pd_input *input,
                                  const polyad_read_options *options,
                                  const struct pd_tns_blocks *blocks, uint64_t declared,
@@ -258,6 +289,7 @@ polyad_status pd_tns_read_blocks(polyad_context *context, struct pd_input *input
   r->declared = declared;
   r->lines = lines;
   r->started = lines > 0;
+  r->plain = blocks->turn_bytes > 0 && blocks->sink == NULL && declared == UINT64_MAX;
   r->form = (struct pd_tns_form){.order = options->order,
                                  .pattern = options->pattern != 0,
                                  .base = (uint64_t)options->index_base,
@@ -268,8 +300,7 @@ polyad_status pd_tns_read_blocks(polyad_context *context, struct pd_input *input
   /* One chunk takes what is expected, and a little more. */
   if (blocks->sink == NULL)
     r->coordinates.expected = (uint64_t)(1.03 * (double)pd_input_expected_lines(input));
-  PD_TRY_CLEANUP(
-      PD_NEW(context, PD_TNS_LONGEST_LINE + blocks->block_bytes + PD_TNS_PADDING + 1, &r->buffer));
+  PD_TRY_CLEANUP(PD_NEW(context, buffer_bytes(r), &r->buffer));
   PD_TRY_CLEANUP(take_all(r));
   status = tns_read_finish(r, tensor);
 cleanup:
@@ -285,7 +316,7 @@ static struct pd_tns_blocks usual_blocks(polyad_context *context, const struct p
   size_t size = (size_t)polyad_threads(context) * BLOCK_OF_THREAD;
   if (size > BLOCK_MOST) size = BLOCK_MOST;
   if (pd_input_plain_size(input) == 0) size = BLOCK_COMPRESSED;
-  return (struct pd_tns_blocks){.block_bytes = size, .piece_bytes = PIECE};
+  return (struct pd_tns_blocks){.block_bytes = size, .piece_bytes = PIECE, .turn_bytes = TURN};
 }
 
 polyad_status pd_tns_read_body(polyad_context *context, struct pd_input *input,

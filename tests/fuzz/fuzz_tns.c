@@ -5,7 +5,8 @@
 #include "fuzz_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  static const struct pd_tns_blocks whole = {64 << 10, 64 << 10, NULL}, short_ones = {61, 7, NULL};
+  static const struct pd_tns_blocks whole = {64 << 10, 64 << 10, NULL, 0},
+                                    short_ones = {61, 7, NULL, 0};
   if (size == 0) return 0;
   const char *path = fuzz_file(data + 1, size - 1);
   polyad_read_options options = fuzz_text_options(data[0]);

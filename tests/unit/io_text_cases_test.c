@@ -79,7 +79,7 @@ static void read_path(const char *path, struct outcome *outcome) {
 static void read_blocks(const char *path, struct outcome *outcome) {
   polyad_read_options options;
   polyad_read_options_init(&options);
-  const struct pd_tns_blocks blocks = {.block_bytes = 509, .piece_bytes = 16};
+  const struct pd_tns_blocks blocks = {.block_bytes = 509, .piece_bytes = 16, .turn_bytes = 61};
   struct pd_input *input;
   polyad_tensor *tensor = NULL;
   pd_begin(context);

@@ -43,10 +43,12 @@ static uint64_t random_number(uint64_t line, uint64_t what, int widest) {
   return 1 + random_below(line, what + 100, limit - 1);
 }
 
-/* One line; most are of the common form. Its first index is its number, so that order stays. */
+/* One line; most are of the common form, and all in the middle of the text hold whole numbers. Its
+ * first index is its number, so that order stays. */
 static void write_line(FILE *file, int order, int widest, uint64_t line, struct written *w) {
   static const char *const blanks[] = {" ", " ", " ", "\t", "  "};
-  bool odd = random_below(line, 1, 4) == 0;
+  bool middle = line >= LINES / 4 && line < LINES / 2;
+  bool odd = !middle && random_below(line, 1, 4) == 0;
   if (odd && random_below(line, 2, 4) == 0) fputs(" ", file);
   for (int n = 0; n < order; ++n) {
     uint64_t number = n == 0 ? line + 1 : random_number(line, 10 + (uint64_t)n, widest);
@@ -55,7 +57,7 @@ static void write_line(FILE *file, int order, int widest, uint64_t line, struct 
     fprintf(file, padded ? "000%" PRIu64 : "%" PRIu64, number);
     fputs(odd ? blanks[random_below(line, 50 + (uint64_t)n, 5)] : " ", file);
   }
-  const char *value = values[random_below(line, 3, odd ? VALUES : 6)];
+  const char *value = values[middle ? 0 : random_below(line, 3, odd ? VALUES : 6)];
   w->value = strtod(value, NULL);
   fputs(value, file);
   if (odd && random_below(line, 4, 3) == 0) fputs(" ", file);
