@@ -101,7 +101,7 @@ def _cells(x: Any) -> npt.NDArray[Any]:
     if math.prod(x.shape) >= 2**63:
         coords = np.ascontiguousarray(x.coords, ">i8")
         return coords.view(np.dtype((np.void, coords.itemsize * x.ndim))).reshape(-1)
-    cells = x.indices(0).astype(np.int64)
+    cells: npt.NDArray[Any] = x.indices(0).astype(np.int64)
     for mode in range(1, x.ndim):
         cells *= x.shape[mode]
         cells += x.indices(mode).astype(np.int64, copy=False)
