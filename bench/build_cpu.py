@@ -90,7 +90,10 @@ def measure(case, options, record):
     for formats, kind in pairs[0]["new"]:
         old = [pair["old"][formats, kind] for pair in pairs]
         new = [pair["new"][formats, kind] for pair in pairs]
-        ratios = [a / max(b, 1e-6) for a, b in zip(old, new)]
+        if min(old + new) <= 0:  # a difference of two runs that their scatter hides
+            sys.exit(f"{case['tensor']} takes too little time for {kind}: a run with more repeats took no longer than one "
+                     "with fewer; take a larger tensor or a larger --repeat")
+        ratios = [a / b for a, b in zip(old, new)]
         record["results"].append({
             "tensor": case["tensor"], "formats": formats, **case["what"], "kind": kind, "threads": options.threads,
             "precision": options.precision, "seconds_old": statistics.median(old),
