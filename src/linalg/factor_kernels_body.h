@@ -317,13 +317,15 @@ static uint64_t NAME(weigh)(uint64_t rows, size_t rank, const void *phi, double 
 
 static double NAME(kkt)(uint64_t count, const void *phi, const void *b, double most) {
   const VAL *slope = phi, *value = b;
-  /* NaN is neither less nor more than anything: it is counted apart. */
+  /* NaN is neither less nor more than anything: it is counted apart. Both numbers are loaded before
+   * they are asked about: for a load that depends on the first, GCC 13 writes wrong AVX2 code. */
   int lost = most != most;
 #pragma omp simd reduction(max : most) reduction(| : lost)
   for (uint64_t k = 0; k < count; ++k) {
-    double rest = 1.0 - (double)slope[k], least = (double)value[k] < rest ? (double)value[k] : rest;
+    double rest = 1.0 - (double)slope[k], entry = (double)value[k];
+    double least = entry < rest ? entry : rest;
     double size = least < 0 ? -least : least;
-    lost |= rest != rest || value[k] != value[k];
+    lost |= (rest != rest) | (entry != entry);
     most = size > most ? size : most;
   }
   return lost ? __builtin_nan("") : most;
