@@ -179,13 +179,17 @@ static polyad_status create_parts(polyad_context *context, const polyad_tensor *
   return POLYAD_OK;
 }
 
+/* Each part's explanation gets less than half of the room, so that the second is never crowded
+ * out. */
+enum { PART_EXPLANATION = PD_EXPLANATION_BYTES / 2 - 160 };
+
 static void pair_create_explain(polyad_plan *plan, const struct pd_pair *pair) {
   int length = snprintf(plan->explanation, sizeof plan->explanation, "%s\n", plan->variant);
   for (int k = 0; k < 2 && length >= 0 && (size_t)length < sizeof plan->explanation; ++k)
     length += snprintf(plan->explanation + length, sizeof plan->explanation - (size_t)length,
-                       "%s, %llu nonzeros in %llu bytes: %s%s", pair->part[k]->device->name,
+                       "%.40s, %llu nonzeros in %llu bytes: %.*s%s", pair->part[k]->device->name,
                        (unsigned long long)pair->part[k]->nnz,
-                       (unsigned long long)polyad_plan_bytes(pair->part[k]),
+                       (unsigned long long)polyad_plan_bytes(pair->part[k]), PART_EXPLANATION,
                        pair->part[k]->explanation, k == 0 ? "\n" : "");
 }
 

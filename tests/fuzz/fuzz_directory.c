@@ -140,7 +140,7 @@ static polyad_tensor *make_tensor(polyad_context *context, const struct shape *s
                                   const uint8_t **data, size_t *size) {
   static const uint32_t zero = 0;
   static const double one = 1;
-  char text[LENGTH_MOST][LABEL_MOST];
+  char text[LENGTH_MOST][LABEL_MOST] = {{0}};
   const char *labels[LENGTH_MOST];
   polyad_tensor_input input;
   polyad_tensor *tensor;
@@ -155,7 +155,6 @@ static polyad_tensor *make_tensor(polyad_context *context, const struct shape *s
   fuzz_require(polyad_tensor_create(context, &input, &tensor) == POLYAD_OK, "a tensor");
   for (uint64_t i = 0; i < shape->dims[0]; ++i) {
     fuzz_take(data, size, text[i], LABEL_MOST - 1);
-    text[i][LABEL_MOST - 1] = '\0';
     labels[i] = text[i];
   }
   fuzz_require(polyad_tensor_set_labels(context, tensor, 0, "mode", labels) == POLYAD_OK, "labels");

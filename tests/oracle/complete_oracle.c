@@ -27,7 +27,7 @@ static long double missed(const struct oracle_complete *c, size_t cell, const si
 static long double known(const struct oracle_complete *c, int mode, size_t row) {
   long double count = 0;
   for (size_t cell = 0; cell < c->cells; ++cell) {
-    size_t index[ORACLE_COMPLETE_MODES];
+    size_t index[ORACLE_COMPLETE_MODES] = {0};
     split_cell(c, cell, index);
     count += index[mode] == row && c->weight[cell] > 0;
   }
@@ -45,7 +45,7 @@ static long double bias_ridge(const struct oracle_complete *c, int mode, size_t 
 long double oracle_complete_objective(const struct oracle_complete *c) {
   long double sum = 0;
   for (size_t cell = 0; cell < c->cells; ++cell) {
-    size_t index[ORACLE_COMPLETE_MODES];
+    size_t index[ORACLE_COMPLETE_MODES] = {0};
     split_cell(c, cell, index);
     long double e = missed(c, cell, index);
     sum += c->weight[cell] * e * e;
@@ -66,7 +66,7 @@ long double oracle_complete_slope(const struct oracle_complete *c, int mode, siz
   long double sum = bias ? bias_ridge(c, mode, row) * c->bias[mode][row]
                          : oracle_complete_ridge(c, mode, row) * c->factor[mode][row * c->rank + r];
   for (size_t cell = 0; cell < c->cells; ++cell) {
-    size_t index[ORACLE_COMPLETE_MODES];
+    size_t index[ORACLE_COMPLETE_MODES] = {0};
     split_cell(c, cell, index);
     if (index[mode] != row) continue;
     sum -= c->weight[cell] * missed(c, cell, index) * (bias ? 1 : product(c, index, r, mode));
