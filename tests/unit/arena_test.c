@@ -168,11 +168,32 @@ static void test_what_cannot_be_had_is_null(void **state) {
   pd_arena_end(&arena);
 }
 
+/* A long array is filled by several threads, its last piece is short, and its memory was used. */
+static void test_zeroed_arrays_are_zero(void **state) {
+  (void)state;
+  enum { BYTES = 41 * MIB + 3 };
+  polyad_context *context;
+  char *used, *zeroed;
+  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
+  assert_int_equal(polyad_set_threads(context, 3), POLYAD_OK);
+  assert_int_equal(pd_alloc(context, BYTES, 1, (void **)&used), POLYAD_OK);
+  memset(used, 5, BYTES);
+  pd_free(context, used);
+  assert_int_equal(pd_alloc_zero(context, BYTES, 1, (void **)&zeroed), POLYAD_OK);
+  uint64_t wrong = 0;
+  for (uint64_t k = 0; k < BYTES; ++k)
+    wrong += zeroed[k] != 0;
+  assert_int_equal(wrong, 0);
+  pd_free(context, zeroed);
+  polyad_context_destroy(context);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_freed_memory_is_handed_out_again),
                                      cmocka_unit_test(test_kept_memory_does_not_count),
                                      cmocka_unit_test(test_random_blocks_do_not_overlap),
                                      cmocka_unit_test(test_freed_memory_is_joined),
-                                     cmocka_unit_test(test_what_cannot_be_had_is_null)};
+                                     cmocka_unit_test(test_what_cannot_be_had_is_null),
+                                     cmocka_unit_test(test_zeroed_arrays_are_zero)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,11 @@
-/* Projection, updates and anomalies: every failed allocation is an error that leaves nothing behind
- * and no updater changed; cancelling ends each; calls that mean nothing are refused. Their numbers
- * are compared with dense computations in python/tests/test_newdata.py. */
+/* Projection, updates, anomalies and ranking: every failed allocation is an error that leaves
+ * nothing behind and no updater changed; cancelling ends each; calls that mean nothing are refused.
+ * Their numbers are compared with dense computations in python/tests/test_newdata.py. */
 #include "algorithms/poisson_row.h"
 #include "als_fixture.h"
 #include "failing_allocator.h"
 #include "tensor/tensor.h"
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,6 +23,46 @@ static void set_modes(polyad_project_options *options, int count) {
   options->mode_count = count;
   for (int k = 0; k < count; ++k)
     options->modes[k] = 2 * k;
+}
+
+/* ---- ranking -------------------------------------------------------------------------------- */
+
+/* One group of four cells, predicted 4, 3, 2 and 1: gains below 1 count, and the best order is that
+ * of the values. */
+static void ranking_by_hand(void **state) {
+  (void)state;
+  static const uint64_t lengths[] = {1, 4};
+  static const uint32_t first[] = {0, 0, 0, 0}, second[] = {0, 1, 2, 3};
+  static const double values[] = {0, 0.5, 0, 0.25};
+  polyad_context *context = als_context(1);
+  polyad_tensor_input input;
+  polyad_tensor *tensor;
+  polyad_prediction_score score;
+  polyad_tensor_input_init(&input);
+  input.order = 2;
+  input.dims = lengths;
+  input.nnz = 4;
+  input.index_type = POLYAD_U32;
+  input.index[0] = first;
+  input.index[1] = second;
+  input.index_stride[0] = input.index_stride[1] = sizeof *first;
+  input.values = values;
+  input.value_stride = sizeof *values;
+  input.zeros = POLYAD_ZEROS_KEEP;
+  ALS_OK(context, polyad_tensor_create(context, &input, &tensor));
+  polyad_ktensor *model = als_random_model(context, 2, lengths, 1, 1, 1);
+  *(double *)polyad_ktensor_weights(model) = 1;
+  ((double *)polyad_ktensor_factor(model, 0))[0] = 1;
+  for (int j = 0; j < 4; ++j)
+    ((double *)polyad_ktensor_factor(model, 1))[j] = 4 - j;
+  ALS_OK(context, polyad_ktensor_predict(context, model, tensor, NULL, 1, 2, &score));
+  assert_int_equal(score.groups, 1);
+  assert_true(score.hit_rate == 0.5 && score.auc == 0.25);
+  double found = 0.5 / log2(3), best = 0.5 + 0.25 / log2(3);
+  assert_true(fabs(score.ndcg - found / best) <= 8 * DBL_EPSILON);
+  polyad_ktensor_destroy(model);
+  polyad_tensor_destroy(tensor);
+  als_context_end(context);
 }
 
 /* ---- memory --------------------------------------------------------------------------------- */
@@ -387,7 +428,8 @@ static void test_wrong_calls(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_memory),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(ranking_by_hand),
+                                     cmocka_unit_test(test_memory),
                                      cmocka_unit_test(test_failed_addition_changes_nothing),
                                      cmocka_unit_test(labels_find_their_rows),
                                      cmocka_unit_test(rows_of_rates_are_optimal),

@@ -1,6 +1,8 @@
 /* Teams: what their calls promise, what a part of a plan holds, and decompositions by several
  * members beside those by one. */
 #include "core/random.h"
+#include "device/device_registry.h"
+#include "linalg/linalg.h"
 #include "oracle/mttkrp_oracle.h"
 #include "plan/part.h"
 #include "team_fixture.h"
@@ -14,6 +16,64 @@
 
 static const int sizes[] = {1, 2, 3, 4, 7};
 enum { SIZES = sizeof sizes / sizeof *sizes };
+
+/* ---- sums of what members hold ------------------------------------------------------------- */
+
+enum { SPREAD_ROWS = 200, SPREAD_RANK = 3 };
+
+/* SPREAD of rows of a factor, of which each member has its share. */
+static polyad_status spread_of_rows(struct team_member *member) {
+  double *found = (double *)member->all->data + member->rank, scalar[1][PD_SCALARS];
+  struct pd_linalg_work *work = NULL;
+  struct pd_matrix x = {0}, slices = {0}, gram = {0}, lambda = {0};
+  const struct pd_matrix *grams[] = {&gram, &gram};
+  uint64_t size = (uint64_t)member->all->size, first = SPREAD_ROWS * (uint64_t)member->rank / size;
+  uint64_t rows = SPREAD_ROWS * ((uint64_t)member->rank + 1) / size - first;
+  polyad_context *context = member->context;
+  polyad_status status = POLYAD_OK;
+  PD_TRY_CLEANUP(pd_cpu_linalg.work_create(context, &pd_cpu_device, SPREAD_RANK, &work));
+  PD_TRY_CLEANUP(pd_cpu_linalg.join(context, work, member->team));
+  PD_TRY_CLEANUP(pd_matrix_create(context, &pd_cpu_device, POLYAD_F64, rows, SPREAD_RANK, &x));
+  PD_TRY_CLEANUP(pd_matrix_create(context, &pd_cpu_device, POLYAD_F64, rows, 1, &slices));
+  PD_TRY_CLEANUP(
+      pd_matrix_create(context, &pd_cpu_device, POLYAD_F64, SPREAD_RANK, SPREAD_RANK, &gram));
+  PD_TRY_CLEANUP(pd_matrix_create(context, &pd_cpu_device, POLYAD_F64, 1, SPREAD_RANK, &lambda));
+  for (uint64_t i = 0; i < rows; ++i) { /* whole numbers: sums are exact in any order */
+    ((double *)slices.data)[i * slices.stride] = (double)(1 + (first + i) % 7);
+    for (uint64_t r = 0; r < SPREAD_RANK; ++r)
+      ((double *)x.data)[i * x.stride + r] = (double)((first + i + r) % 5);
+  }
+  for (uint64_t r = 0; r < SPREAD_RANK; ++r) {
+    ((double *)lambda.data)[r] = (double)(1 + r);
+    ((double *)gram.data)[r * gram.stride + r] = 2;
+  }
+  PD_TRY_CLEANUP(pd_cpu_linalg.spread(context, work, &slices, &x, 2, grams, &lambda));
+  PD_TRY_CLEANUP(pd_cpu_linalg.fetch(context, 1, &work, scalar));
+  *found = scalar[0][PD_SCALAR_SPREAD];
+cleanup:
+  pd_matrix_destroy(context, &x);
+  pd_matrix_destroy(context, &slices);
+  pd_matrix_destroy(context, &gram);
+  pd_matrix_destroy(context, &lambda);
+  if (work != NULL) pd_cpu_linalg.work_destroy(context, work);
+  return status;
+}
+
+static void spreads_are_of_all_members(void **state) {
+  (void)state;
+  double expected = 0, found[TEAM_MOST];
+  for (uint64_t i = 0; i < SPREAD_ROWS; ++i)
+    for (uint64_t r = 0; r < SPREAD_RANK; ++r)
+      expected += 2 * (double)((1 + r) * (1 + r) * (1 + i % 7) * ((i + r) % 5) * ((i + r) % 5));
+  for (int s = 0; s < SIZES; ++s) {
+    struct team_case all = {.size = sizes[s], .body = spread_of_rows, .data = found, .failing = -1};
+    team_run(&all);
+    team_succeeded(&all);
+    for (int rank = 0; rank < all.size; ++rank)
+      if (fabs(found[rank] - expected) > 8 * DBL_EPSILON * expected)
+        fail_msg("member %d of %d: %.17g, expected %.17g", rank, all.size, found[rank], expected);
+  }
+}
 
 /* ---- calls --------------------------------------------------------------------------------- */
 
@@ -859,6 +919,7 @@ static void refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(spreads_are_of_all_members),
       cmocka_unit_test(calls),
       cmocka_unit_test(failures),
       cmocka_unit_test(grids),
