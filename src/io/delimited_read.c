@@ -1,11 +1,11 @@
 /* Reads delimited text: each label of a column becomes an index of its mode. */
 #include "core/numbers.h"
 #include "io/coordinates.h"
+#include "io/delimited_amounts.h"
 #include "io/delimited_block.h"
 #include "io/delimited_filter.h"
 #include "io/formats.h"
 #include "io/number.h"
-#include <math.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -207,24 +207,6 @@ static polyad_status delimited_read_check_dims(struct reader *r, const uint64_t 
   return POLYAD_OK;
 }
 
-/* Amounts whose column nobody named become a mode, one index for each amount, which is seldom
- * meant: columns with fractions are told, and the last one where it has numbers. */
-static void warn_of_amounts(const struct reader *r) {
-  bool asked = r->options->columns != NULL || r->options->value != NULL || r->options->pattern;
-  for (int n = 0; n < r->plan.order && !asked && r->plan.value == SIZE_MAX; ++n) {
-    const struct pd_dictionary *dictionary = &r->dictionary[n];
-    bool last = n == r->plan.order - 1 && n > 0;
-    if (!dictionary->numbers || !(dictionary->fractions || last)) continue;
-    char quoted[PD_QUOTE_BYTES];
-    const char *name = r->plan.name[n] != NULL ? r->plan.name[n] : "";
-    (void)pd_quote(quoted, name, strlen(name));
-    pd_log(r->context, POLYAD_LOG_WARNING,
-           "%s: column %s has only numbers, and became a mode: rows are counted; if it holds the "
-           "values, name it as the value (--value %s), else name the modes (--columns)",
-           pd_input_path(r->input), quoted, quoted);
-  }
-}
-
 static polyad_status delimited_read_finish(struct reader *r, polyad_tensor **tensor) {
   uint64_t dims[POLYAD_MAX_ORDER];
   for (int n = 0; n < r->plan.order; ++n) {
@@ -232,7 +214,9 @@ static polyad_status delimited_read_finish(struct reader *r, polyad_tensor **ten
     dims[n] = r->dictionary[n].labels.count;
   }
   PD_TRY(delimited_read_check_dims(r, dims));
-  warn_of_amounts(r);
+  if (r->plan.value == SIZE_MAX)
+    pd_warn_of_amounts(r->context, pd_input_path(r->input), r->options, r->plan.order, r->plan.name,
+                       r->dictionary);
   PD_TRY(pd_coordinates_finish(&r->coordinates, dims, r->options->duplicates, r->options->zeros,
                                tensor));
   for (int n = 0; n < r->plan.order; ++n) {

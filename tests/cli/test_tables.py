@@ -325,6 +325,29 @@ def test_a_column_of_amounts_is_told(polyad):
     assert "only numbers" not in polyad.run("info", "t.csv").err
 
 
+@pytest.mark.parametrize("amounts, options, advice", [
+    (["1,200.50", "3"], [], "(--value 'fare' --numbers grouped)"),
+    (["$12", "$15.50"], [], "(--value 'fare' --numbers grouped)"),
+    (["1,200", "2,300"], [], "(--value 'fare' --numbers point|comma)"),
+    (["1,5", "2,25"], ["--numbers", "comma"], "(--value 'fare')"),
+    (["1,200.50", ""], ["--numbers", "grouped"], "(--value 'fare')"),
+    (["1,200.50", "many"], [], None),
+    (["", ""], [], None),
+    (["2024-03-05", "2024-03-06"], [], None),
+    (["1.2.3", "4.5.6"], [], None),
+])
+def test_amounts_as_people_write_them_are_told(polyad, amounts, options, advice):
+    rows = "".join(f'a{k},"{amount}"\n' for k, amount in enumerate(amounts))
+    polyad.write("t.csv", "city,fare\n" + rows)
+    err = polyad.run("info", "t.csv", *options).err
+    assert (f"column 'fare' has only numbers" in err) == (advice is not None)
+    assert advice is None or advice in err
+    if advice is not None and "|" not in advice:
+        words = advice.strip("()").replace("'", "").split()
+        assert "only numbers" not in polyad.ok("info", "t.csv", *words, *options,
+                                               "--missing", "skip").err
+
+
 # ---- numbers as people write them ----------------------------------------------------------------
 
 def value_of(polyad, text, *options):
