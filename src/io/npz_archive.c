@@ -55,15 +55,15 @@ static uint64_t little(const unsigned char *bytes, int size) {
 /* The sizes that do not fit 32 bits stand in a field of their own behind the name. */
 static polyad_status take_extra(struct member *m) {
   unsigned char extra[1 << 12];
-  size_t size = m->head.extra_bytes;
+  size_t size = m->head.about.extra_bytes;
   if (size > sizeof extra) return fail_zip(m, "a member has an overlong header");
   PD_TRY(zip_take(m, extra, size));
   for (size_t at = 0; at + 4 <= size;) {
     size_t field = (size_t)little(extra + at + 2, 2);
     if (field > size - at - 4) break;
     if (little(extra + at, 2) == PD_ZIP64_FIELD && field >= 16) {
-      if (m->head.bytes == UINT32_MAX) m->bytes = little(extra + at + 4, 8);
-      if (m->head.packed_bytes == UINT32_MAX) m->packed_bytes = little(extra + at + 12, 8);
+      if (m->head.about.bytes == UINT32_MAX) m->bytes = little(extra + at + 4, 8);
+      if (m->head.about.packed_bytes == UINT32_MAX) m->packed_bytes = little(extra + at + 12, 8);
     }
     at += 4 + field;
   }
@@ -79,23 +79,23 @@ static polyad_status take_head(struct member *m, bool *ended) {
   if (signature != PD_ZIP_LOCAL) return fail_zip(m, "this is no zip archive, or it is damaged");
   m->head.signature = signature;
   PD_TRY(zip_take(m, (char *)&m->head + sizeof signature, sizeof m->head - sizeof signature));
-  m->bytes = m->head.bytes;
-  m->packed_bytes = m->head.packed_bytes;
-  if (m->head.name_bytes >= sizeof m->name) return fail_zip(m, "a member has a long name");
-  PD_TRY(zip_take(m, m->name, m->head.name_bytes));
-  m->name[m->head.name_bytes] = '\0';
+  m->bytes = m->head.about.bytes;
+  m->packed_bytes = m->head.about.packed_bytes;
+  if (m->head.about.name_bytes >= sizeof m->name) return fail_zip(m, "a member has a long name");
+  PD_TRY(zip_take(m, m->name, m->head.about.name_bytes));
+  m->name[m->head.about.name_bytes] = '\0';
   return take_extra(m);
 }
 
 static polyad_status check_local(const struct member *m) {
-  if ((m->head.flags & ENCRYPTED) != 0) return fail_zip(m, "the archive is encrypted");
-  if ((m->head.flags & LATER) != 0)
+  if ((m->head.about.flags & ENCRYPTED) != 0) return fail_zip(m, "the archive is encrypted");
+  if ((m->head.about.flags & LATER) != 0)
     return fail_zip(m, "sizes stand behind the data, as in archives written to a pipe");
-  if (m->head.method != STORED && m->head.method != DEFLATED)
+  if (m->head.about.method != STORED && m->head.about.method != DEFLATED)
     return fail_zip(m, "a member is compressed by another method than deflate");
-  if (m->head.method == STORED && m->bytes != m->packed_bytes)
+  if (m->head.about.method == STORED && m->bytes != m->packed_bytes)
     return fail_zip(m, "a member's sizes contradict each other");
-  if (m->head.method == DEFLATED && m->bytes / MOST_DEFLATED > m->packed_bytes)
+  if (m->head.about.method == DEFLATED && m->bytes / MOST_DEFLATED > m->packed_bytes)
     return fail_zip(m, "a member's size is impossible");
   return POLYAD_OK;
 }
@@ -122,8 +122,8 @@ static polyad_status take_member(struct member *m, bool *ended) {
   PD_TRY(check_local(m));
   PD_TRY(pd_input_load(m->input, m->packed_bytes, (void **)&m->data, &got));
   if (got < m->packed_bytes) return fail_zip(m, "the archive is truncated");
-  if (m->head.method == DEFLATED) PD_TRY(inflate_member(m));
-  if (libdeflate_crc32(0, m->data, (size_t)m->bytes) == m->head.checksum) return POLYAD_OK;
+  if (m->head.about.method == DEFLATED) PD_TRY(inflate_member(m));
+  if (libdeflate_crc32(0, m->data, (size_t)m->bytes) == m->head.about.checksum) return POLYAD_OK;
   return fail_zip(m, "a member is damaged: its checksum does not match");
 }
 

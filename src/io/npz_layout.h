@@ -17,12 +17,16 @@ enum {
 };
 
 #pragma pack(push, 1)
-/** What stands before the name and the bytes of a member. */
-struct pd_zip_local {
-  uint32_t signature;
+/** What is said of a member twice: before its bytes, and in the directory at the end. */
+struct pd_zip_about {
   uint16_t version, flags, method, time, day;
   uint32_t checksum, packed_bytes, bytes;
   uint16_t name_bytes, extra_bytes;
+};
+/** What stands before the name and the bytes of a member. */
+struct pd_zip_local {
+  uint32_t signature;
+  struct pd_zip_about about;
 };
 /** The extra field with the sizes, and in the directory the place of the member. */
 struct pd_zip64_sizes {
@@ -32,9 +36,9 @@ struct pd_zip64_sizes {
 /** A member in the directory at the end. */
 struct pd_zip_central {
   uint32_t signature;
-  uint16_t made_by, version, flags, method, time, day;
-  uint32_t checksum, packed_bytes, bytes;
-  uint16_t name_bytes, extra_bytes, comment_bytes, disk, internal;
+  uint16_t made_by;
+  struct pd_zip_about about;
+  uint16_t comment_bytes, disk, internal;
   uint32_t external, offset;
 };
 /** The end of the directory in 64 bits, where that is, and in 32 bits. */

@@ -74,19 +74,29 @@ static size_t put_header(const struct pd_npy *array, char header[HEADER_BYTES]) 
   return end;
 }
 
-static polyad_status put_local(struct pd_npz_writer *w, const struct written *member) {
-  struct pd_zip64_sizes sizes = {PD_ZIP64_FIELD, sizeof sizes - 4, member->bytes, member->bytes};
-  struct pd_zip_local local = {.signature = PD_ZIP_LOCAL,
-                               .version = PD_ZIP64_VERSION,
+/* The sizes stand in the extra field, behind the name, which has `more` bytes behind them. */
+static struct pd_zip_about about(const struct written *member, size_t more) {
+  return (struct pd_zip_about){.version = PD_ZIP64_VERSION,
                                .day = PD_ZIP_DAY,
                                .checksum = member->checksum,
                                .packed_bytes = UINT32_MAX,
                                .bytes = UINT32_MAX,
                                .name_bytes = (uint16_t)strlen(member->name),
-                               .extra_bytes = sizeof sizes};
-  PD_TRY(npz_write(w, &local, sizeof local));
+                               .extra_bytes = (uint16_t)(sizeof(struct pd_zip64_sizes) + more)};
+}
+
+static polyad_status put_name_and_sizes(struct pd_npz_writer *w, const struct written *member,
+                                        size_t more) {
+  struct pd_zip64_sizes sizes = {PD_ZIP64_FIELD, (uint16_t)(sizeof sizes - 4 + more), member->bytes,
+                                 member->bytes};
   PD_TRY(npz_write(w, member->name, strlen(member->name)));
   return npz_write(w, &sizes, sizeof sizes);
+}
+
+static polyad_status put_local(struct pd_npz_writer *w, const struct written *member) {
+  struct pd_zip_local local = {PD_ZIP_LOCAL, about(member, 0)};
+  PD_TRY(npz_write(w, &local, sizeof local));
+  return put_name_and_sizes(w, member, 0);
 }
 
 polyad_status pd_npz_put(struct pd_npz_writer *w, const struct pd_npy *array,
@@ -111,22 +121,13 @@ polyad_status pd_npz_put(struct pd_npz_writer *w, const struct pd_npy *array,
 }
 
 static polyad_status put_central(struct pd_npz_writer *w, const struct written *member) {
-  struct pd_zip64_sizes sizes = {PD_ZIP64_FIELD, sizeof sizes - 4 + sizeof member->offset,
-                                 member->bytes, member->bytes};
   struct pd_zip_central central = {.signature = PD_ZIP_CENTRAL,
                                    .made_by = MADE_BY_UNIX | PD_ZIP64_VERSION,
-                                   .version = PD_ZIP64_VERSION,
-                                   .day = PD_ZIP_DAY,
-                                   .checksum = member->checksum,
-                                   .packed_bytes = UINT32_MAX,
-                                   .bytes = UINT32_MAX,
-                                   .name_bytes = (uint16_t)strlen(member->name),
-                                   .extra_bytes = sizeof sizes + sizeof member->offset,
+                                   .about = about(member, sizeof member->offset),
                                    .external = (uint32_t)READABLE << 16,
                                    .offset = UINT32_MAX};
   PD_TRY(npz_write(w, &central, sizeof central));
-  PD_TRY(npz_write(w, member->name, strlen(member->name)));
-  PD_TRY(npz_write(w, &sizes, sizeof sizes));
+  PD_TRY(put_name_and_sizes(w, member, sizeof member->offset));
   return npz_write(w, &member->offset, sizeof member->offset);
 }
 

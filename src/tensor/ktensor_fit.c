@@ -36,28 +36,56 @@ polyad_status polyad_ktensor_norm(polyad_context *context, const polyad_ktensor 
   return status;
 }
 
-/* <X, M> without 2^(model exponent + tensor exponent), values being taken as value *
- * 2^-tensor_exponent. */
-static double scaled_innerprod(const polyad_context *context, const struct pd_scaled_model *model,
-                               const polyad_tensor *tensor, int tensor_exponent) {
-  double sums[PARTS];
-  uint64_t work = pd_mul_saturated(tensor->nnz, 1 + model->rank / 8);
+/* What sums over the entries of both tensors are formed from. They are seen times 2^-exponent,
+ * which makes the larger one of ordinary size. */
+struct residual {
+  const struct pd_scaled_model *model;
+  const polyad_tensor *tensor;
+  int exponent;
+};
+
+static double ktensor_fit_value_at(const struct residual *residual, uint64_t p) {
+  double value = pd_tensor_value(residual->tensor, p);
+  return residual->exponent == 0 ? value : ldexp(value, -residual->exponent);
+}
+
+static double ktensor_fit_model_at(const struct residual *residual, const uint64_t *coordinate) {
+  return ldexp(pd_model_value(residual->model, coordinate),
+               residual->model->exponent - residual->exponent);
+}
+
+/* A sum over the nonzeros, or over the cells, from `begin` to `end` - 1. */
+typedef long double part_sum(const struct residual *residual, uint64_t begin, uint64_t end);
+
+static long double sum_in_parts(const polyad_context *context, const struct residual *residual,
+                                uint64_t count, uint64_t work, part_sum *sum) {
+  long double sums[PARTS], total = 0;
   int threads = pd_threads_for(context, work, NONZERO_GRAIN);
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-  for (int part = 0; part < PARTS; ++part) {
-    uint64_t end = pd_part_begin(tensor->nnz, part + 1, PARTS), coordinate[POLYAD_MAX_ORDER];
-    sums[part] = 0;
-    for (uint64_t p = pd_part_begin(tensor->nnz, part, PARTS); p < end; ++p) {
-      pd_tensor_coordinate(tensor, p, coordinate);
-      double value = pd_tensor_value(tensor, p);
-      if (tensor_exponent != 0) value = ldexp(value, -tensor_exponent);
-      sums[part] += value * pd_model_value(model, coordinate);
-    }
-  }
-  double total = 0;
+  for (int part = 0; part < PARTS; ++part)
+    sums[part] =
+        sum(residual, pd_part_begin(count, part, PARTS), pd_part_begin(count, part + 1, PARTS));
   for (int part = 0; part < PARTS; ++part)
     total += sums[part];
   return total;
+}
+
+static long double products(const struct residual *residual, uint64_t begin, uint64_t end) {
+  uint64_t coordinate[POLYAD_MAX_ORDER];
+  double sum = 0;
+  for (uint64_t p = begin; p < end; ++p) {
+    pd_tensor_coordinate(residual->tensor, p, coordinate);
+    sum += ktensor_fit_value_at(residual, p) * pd_model_value(residual->model, coordinate);
+  }
+  return sum;
+}
+
+/* <X, M> without 2^(model exponent + tensor exponent). */
+static double scaled_innerprod(const polyad_context *context, const struct pd_scaled_model *model,
+                               const polyad_tensor *tensor, int tensor_exponent) {
+  const struct residual of = {model, tensor, tensor_exponent};
+  uint64_t work = pd_mul_saturated(tensor->nnz, 1 + model->rank / 8);
+  return (double)sum_in_parts(context, &of, tensor->nnz, work, products);
 }
 
 polyad_status polyad_ktensor_innerprod(polyad_context *context, const polyad_ktensor *ktensor,
@@ -78,22 +106,6 @@ polyad_status polyad_ktensor_innerprod(polyad_context *context, const polyad_kte
 
 /* ---- the residual, computed directly -------------------------------------------------------- */
 
-/* Both tensors are seen times 2^-exponent, which makes the larger one of ordinary size. */
-struct residual {
-  const struct pd_scaled_model *model;
-  const polyad_tensor *tensor;
-  int exponent;
-};
-
-static double ktensor_fit_value_at(const struct residual *residual, uint64_t p) {
-  return ldexp(pd_tensor_value(residual->tensor, p), -residual->exponent);
-}
-
-static double ktensor_fit_model_at(const struct residual *residual, const uint64_t *coordinate) {
-  return ldexp(pd_model_value(residual->model, coordinate),
-               residual->model->exponent - residual->exponent);
-}
-
 /* First nonzero at or after a coordinate. */
 static uint64_t lower_bound(const polyad_tensor *tensor, const uint64_t *coordinate) {
   uint64_t low = 0, high = tensor->nnz;
@@ -110,7 +122,7 @@ static uint64_t lower_bound(const polyad_tensor *tensor, const uint64_t *coordin
   return low;
 }
 
-static double sum_over_cells(const struct residual *residual, uint64_t begin, uint64_t end) {
+static long double squares_of_cells(const struct residual *residual, uint64_t begin, uint64_t end) {
   const polyad_tensor *tensor = residual->tensor;
   uint64_t coordinate[POLYAD_MAX_ORDER], rest = begin;
   for (int n = tensor->order - 1; n >= 0; --n) {
@@ -126,19 +138,6 @@ static double sum_over_cells(const struct residual *residual, uint64_t begin, ui
     pd_next_cell(tensor->order, tensor->dims, coordinate);
   }
   return sum;
-}
-
-static double residual_over_cells(const polyad_context *context, const struct residual *residual,
-                                  uint64_t cells) {
-  double sums[PARTS], total = 0;
-  int threads = pd_threads_for(context, cells, NONZERO_GRAIN);
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-  for (int part = 0; part < PARTS; ++part)
-    sums[part] = sum_over_cells(residual, pd_part_begin(cells, part, PARTS),
-                                pd_part_begin(cells, part + 1, PARTS));
-  for (int part = 0; part < PARTS; ++part)
-    total += sums[part];
-  return total;
 }
 
 static long double model_value_long(const struct pd_scaled_model *model,
@@ -178,14 +177,26 @@ static long double norm_share_long(const struct pd_scaled_model *model, uint64_t
   return share;
 }
 
+static long double model_squares_long(const struct residual *residual, uint64_t begin,
+                                      uint64_t end) {
+  uint64_t coordinate[POLYAD_MAX_ORDER];
+  long double sum = 0;
+  for (uint64_t p = begin; p < end; ++p) {
+    pd_tensor_coordinate(residual->tensor, p, coordinate);
+    long double value = model_value_long(residual->model, coordinate);
+    sum += value * value;
+  }
+  return sum;
+}
+
 /* Square of the model's norm where the tensor has no nonzero: a difference of nearly equal
  * numbers, so in the longest type there is. */
 static long double model_between_nonzeros(const polyad_context *context,
                                           const struct residual *residual, long double *work) {
   const struct pd_scaled_model *model = residual->model;
-  const polyad_tensor *tensor = residual->tensor;
-  long double everywhere = 0, at_nonzeros = 0;
-  int threads = pd_threads_for(context, tensor->nnz, NONZERO_GRAIN);
+  uint64_t nnz = residual->tensor->nnz;
+  long double everywhere = 0;
+  int threads = pd_threads_for(context, nnz, NONZERO_GRAIN);
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
   for (uint64_t r = 0; r < model->rank; ++r) {
     long double *products = work + (2 * r + 1) * model->rank;
@@ -193,41 +204,21 @@ static long double model_between_nonzeros(const polyad_context *context,
   }
   for (uint64_t r = 0; r < model->rank; ++r)
     everywhere += work[r];
-  long double part_sums[PARTS];
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-  for (int part = 0; part < PARTS; ++part) {
-    uint64_t end = pd_part_begin(tensor->nnz, part + 1, PARTS), coordinate[POLYAD_MAX_ORDER];
-    part_sums[part] = 0;
-    for (uint64_t p = pd_part_begin(tensor->nnz, part, PARTS); p < end; ++p) {
-      pd_tensor_coordinate(tensor, p, coordinate);
-      long double value = model_value_long(model, coordinate);
-      part_sums[part] += value * value;
-    }
-  }
-  for (int part = 0; part < PARTS; ++part)
-    at_nonzeros += part_sums[part];
-  long double rest = everywhere - at_nonzeros;
+  long double rest = everywhere - sum_in_parts(context, residual, nnz, nnz, model_squares_long);
   return rest > 0 ? ldexpl(rest, 2 * (model->exponent - residual->exponent)) : 0;
 }
 
-static double residual_at_nonzeros(const polyad_context *context, const struct residual *residual) {
-  const polyad_tensor *tensor = residual->tensor;
-  double sums[PARTS], total = 0;
-  int threads = pd_threads_for(context, tensor->nnz, NONZERO_GRAIN);
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-  for (int part = 0; part < PARTS; ++part) {
-    uint64_t end = pd_part_begin(tensor->nnz, part + 1, PARTS), coordinate[POLYAD_MAX_ORDER];
-    sums[part] = 0;
-    for (uint64_t p = pd_part_begin(tensor->nnz, part, PARTS); p < end; ++p) {
-      pd_tensor_coordinate(tensor, p, coordinate);
-      double difference =
-          ktensor_fit_value_at(residual, p) - ktensor_fit_model_at(residual, coordinate);
-      sums[part] += difference * difference;
-    }
+static long double squares_of_nonzeros(const struct residual *residual, uint64_t begin,
+                                       uint64_t end) {
+  uint64_t coordinate[POLYAD_MAX_ORDER];
+  double sum = 0;
+  for (uint64_t p = begin; p < end; ++p) {
+    pd_tensor_coordinate(residual->tensor, p, coordinate);
+    double difference =
+        ktensor_fit_value_at(residual, p) - ktensor_fit_model_at(residual, coordinate);
+    sum += difference * difference;
   }
-  for (int part = 0; part < PARTS; ++part)
-    total += sums[part];
-  return total;
+  return sum;
 }
 
 /* ---- bounds --------------------------------------------------------------------------------- */
@@ -277,7 +268,7 @@ static polyad_status direct_residual(polyad_context *context, const struct resid
   uint64_t cells = pd_cells(tensor->order, tensor->dims);
   double tensor_squared = size->tensor * size->tensor;
   if (cells <= FEW_CELLS || cells / CELLS_PER_NONZERO <= tensor->nnz) {
-    *squared = residual_over_cells(context, residual, cells);
+    *squared = (double)sum_in_parts(context, residual, cells, cells, squares_of_cells);
     double sum = PD_DEVIATIONS * 0x1p-53 * sqrt(depth_of(cells));
     *bound = entry_error(residual, size) + sum * sqrt(*squared / tensor_squared) + DBL_EPSILON;
     return POLYAD_OK;
@@ -285,8 +276,9 @@ static polyad_status direct_residual(polyad_context *context, const struct resid
   uint64_t rank = residual->model->rank;
   long double *work;
   PD_TRY(PD_NEW(context, pd_mul_saturated(rank, pd_add_saturated(1, 2 * rank)), &work));
-  *squared = residual_at_nonzeros(context, residual) +
-             (double)model_between_nonzeros(context, residual, work);
+  long double between = model_between_nonzeros(context, residual, work);
+  *squared = (double)(between + sum_in_parts(context, residual, tensor->nnz, tensor->nnz,
+                                             squares_of_nonzeros));
   pd_free(context, work);
   double rho = *squared / tensor_squared, sum = sqrt(depth_of(tensor->nnz));
   *bound = entry_error(residual, size) + PD_DEVIATIONS * 0x1p-53 * sum * sqrt(rho) +

@@ -19,14 +19,14 @@ static void seal(uint8_t *data, size_t size) {
   struct pd_zip64_sizes sizes;
   for (size_t at = 0; size - at >= sizeof head + sizeof sizes;) {
     memcpy(&head, data + at, sizeof head);
-    size_t begin = at + sizeof head + head.name_bytes;
-    if (head.signature != PD_ZIP_LOCAL || head.method != STORED) return;
+    size_t begin = at + sizeof head + head.about.name_bytes;
+    if (head.signature != PD_ZIP_LOCAL || head.about.method != STORED) return;
     if (begin > size - sizeof sizes) return;
     memcpy(&sizes, data + begin, sizeof sizes);
-    uint64_t bytes = head.bytes == UINT32_MAX ? sizes.bytes : head.bytes;
-    begin += head.extra_bytes;
+    uint64_t bytes = head.about.bytes == UINT32_MAX ? sizes.bytes : head.about.bytes;
+    begin += head.about.extra_bytes;
     if (begin > size || bytes > size - begin) return;
-    head.checksum = libdeflate_crc32(0, data + begin, (size_t)bytes);
+    head.about.checksum = libdeflate_crc32(0, data + begin, (size_t)bytes);
     memcpy(data + at, &head, sizeof head);
     at = begin + (size_t)bytes;
   }
