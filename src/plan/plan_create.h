@@ -3,12 +3,16 @@
 #define PD_PLAN_CREATE_H
 
 #include "plan/plan.h"
+#include <pthread.h>
 
 struct pd_format_text;
 
 /** What is asked of a plan. The request points into `text`, which has to live as long. */
 polyad_status pd_plan_make_request(polyad_context *context, const polyad_plan_options *options,
                                    struct pd_format_text *text, struct pd_request *request);
+
+/** Whether formats are measured: chains and rows of Pi never are. */
+bool pd_plan_tunes(const polyad_plan_options *options);
 
 /** The power of two that brings a norm far out of the ordinary back to about one; else 0. */
 int pd_plan_scaling(const polyad_plan *plan);
@@ -24,7 +28,24 @@ polyad_status pd_plan_create_one(polyad_context *context, polyad_tensor *tensor,
 polyad_status pd_plan_take_facts(polyad_plan *plan, const polyad_tensor *tensor,
                                  const struct pd_request *request);
 
-/** The same of nonzeros that lie on the request's device alone, whose values it scales. */
+/** Parts of that: what a tensor's header says, and what needs no pass from front to back. */
+void pd_plan_take_shape(polyad_plan *plan, const polyad_tensor *tensor);
+polyad_status pd_plan_take_norm(polyad_plan *plan, const polyad_tensor *tensor,
+                                const struct pd_request *request);
+
+/** The other passes, in threads of their own while a device builds. The tensor is to stay as it is
+ * until they have ended. */
+enum { PD_FACTS = 2 };
+struct pd_facts_beside {
+  polyad_plan *plan;
+  const polyad_tensor *tensor;
+  pthread_t thread[PD_FACTS];
+  bool runs[PD_FACTS];
+};
+void pd_facts_begin(polyad_plan *plan, const polyad_tensor *tensor, struct pd_facts_beside *facts);
+void pd_facts_end(struct pd_facts_beside *facts);
+
+/** The facts of nonzeros that lie on the request's device alone, whose values it scales. */
 polyad_status pd_plan_take_facts_there(polyad_plan *plan, const struct pd_request *request);
 
 /** Multiplies the values by 2^exponent. */

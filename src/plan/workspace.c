@@ -110,3 +110,11 @@ polyad_status pd_plan_run(polyad_context *context, const polyad_plan *plan,
   PD_TRY(walk->run(context, plan->on_device, workspace->scratch, call));
   return share_result(context, plan, workspace, call);
 }
+
+uint64_t pd_plan_sum_depth(const polyad_plan *plan, const polyad_workspace *workspace, int mode) {
+  uint64_t longest = plan->longest_row[mode];
+  /* The host's kernels add blocks up in double, one after the other: in float64 that counts too. */
+  bool one_type = plan->type == POLYAD_F64 && plan->device->functions->host_memory;
+  if (plan->kernels->sum_depth == NULL || one_type) return longest;
+  return plan->kernels->sum_depth(plan->on_device, workspace->scratch, mode, longest);
+}

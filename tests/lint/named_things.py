@@ -37,8 +37,10 @@ PLACEHOLDER = re.compile(r"[A-Z]{3,}|(?:^|/)(?:file|program|empty|input|output|s
 
 class Tree:
     def __init__(self, root):
-        listed = subprocess.run(["git", "ls-files"], cwd=root, capture_output=True, text=True, check=True)
-        self.root, self.files, self.asked = root, listed.stdout.split(), 0
+        listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+                                cwd=root, capture_output=True, text=True, check=True)
+        self.files = [path for path in listed.stdout.split() if (root / path).is_file()]
+        self.root, self.asked = root, 0
         self.paths = set(self.files)
         for path in self.files:
             self.paths.update(str(parent) for parent in pathlib.PurePosixPath(path).parents)

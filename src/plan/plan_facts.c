@@ -1,0 +1,147 @@
+/* What a plan knows of its tensor, whatever the format: norm, hash, sum, the first negative value.
+ * Norms far out of the ordinary give a power of two that is taken out of all values. */
+#include "plan/part.h"
+#include "plan/plan_create.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Binary exponents of norms that kernels can take: products of a few such numbers neither overflow
+ * nor vanish. */
+static int largest_exponent(polyad_type type) { return type == POLYAD_F32 ? 60 : 256; }
+
+int pd_plan_scaling(const polyad_plan *plan) {
+  if (!(plan->norm_square_scaled > 0)) return 0;
+  int exponent;
+  (void)frexp(sqrt(plan->norm_square_scaled), &exponent);
+  exponent += plan->norm_exponent;
+  return abs(exponent) > largest_exponent(plan->type) ? exponent : 0;
+}
+
+enum { LANES = 8 };
+
+/* Sum of the values times `up` and `down`, and whether some are negative. Lanes do not wait for
+ * each other, and the order of additions is always the same. */
+static inline __attribute__((always_inline)) double sum_of_values(const polyad_tensor *tensor,
+                                                                  polyad_type type, double up,
+                                                                  double down, bool *negative) {
+  double lane[LANES] = {0}, sum = 0;
+  uint64_t below[LANES] = {0}, whole = tensor->nnz / LANES * LANES;
+  for (uint64_t p = 0; p < tensor->nnz; p += LANES) {
+    const uint64_t lanes = p < whole ? LANES : tensor->nnz - whole;
+    for (uint64_t k = 0; k < lanes; ++k) {
+      double value = pd_load(type, tensor->values, p + k);
+      lane[k] += value * up * down;
+      below[k] |= value < 0;
+    }
+  }
+  for (int k = 0; k < LANES; ++k) {
+    sum += lane[k];
+    *negative |= below[k] != 0;
+  }
+  return sum;
+}
+
+/* Sum of the values, and the first that is negative. */
+static void look_at_values(polyad_plan *plan, const polyad_tensor *tensor) {
+  int half = -plan->value_exponent / 2; /* 2^1074 alone is no double */
+  double up = ldexp(1, half), down = ldexp(1, -plan->value_exponent - half);
+  bool negative = false;
+  uint64_t p = 0;
+  plan->sum = tensor->type == POLYAD_F64 ? sum_of_values(tensor, POLYAD_F64, up, down, &negative)
+                                         : sum_of_values(tensor, POLYAD_F32, up, down, &negative);
+  if (!negative) return;
+  while (pd_tensor_value(tensor, p) >= 0)
+    ++p;
+  plan->negative.found = true;
+  plan->negative.value = pd_tensor_value(tensor, p);
+  for (int n = 0; n < tensor->order; ++n)
+    plan->negative.index[n] = pd_tensor_index(tensor, n, p);
+}
+
+void pd_plan_take_shape(polyad_plan *plan, const polyad_tensor *tensor) {
+  plan->order = tensor->order;
+  memcpy(plan->dims, tensor->dims, sizeof plan->dims);
+  plan->nnz = tensor->nnz;
+  plan->zeros = tensor->zeros_kept > 0 ? POLYAD_ZEROS_KEEP : POLYAD_ZEROS_DROP;
+  plan->type = tensor->type;
+}
+
+polyad_status pd_plan_take_norm(polyad_plan *plan, const polyad_tensor *tensor,
+                                const struct pd_request *request) {
+  pd_plan_take_shape(plan, tensor);
+  plan->norm_square_scaled = pd_sum_of_squares(plan->context, tensor->nnz, tensor->type,
+                                               tensor->values, &plan->norm_exponent);
+  if (request->part != NULL) PD_TRY(pd_part_share_norm(plan->context, request->part, plan));
+  plan->norm = ldexp(sqrt(plan->norm_square_scaled), plan->norm_exponent);
+  plan->value_exponent = request->keep_values ? 0 : pd_plan_scaling(plan);
+  return POLYAD_OK;
+}
+
+polyad_status pd_plan_take_facts(polyad_plan *plan, const polyad_tensor *tensor,
+                                 const struct pd_request *request) {
+  PD_TRY(pd_plan_take_norm(plan, tensor, request));
+  /* Two passes that go from front to back: beside each other they take as long as one. */
+  int threads = pd_threads_for(plan->context, tensor->nnz, 1 << 16) > 1 ? 2 : 1;
+#pragma omp parallel sections num_threads(threads)
+  {
+#pragma omp section
+    if (request->part == NULL) plan->tensor_hash = polyad_tensor_hash(tensor);
+#pragma omp section
+    look_at_values(plan, tensor);
+  }
+  return request->part != NULL ? pd_part_share_facts(plan->context, request->part, plan)
+                               : POLYAD_OK;
+}
+
+polyad_status pd_plan_take_stored_norm(polyad_context *context, polyad_plan *plan) {
+  polyad_tensor *stored = NULL;
+  PD_TRY(pd_plan_expand(context, plan, &stored));
+  plan->norm_square_scaled =
+      pd_sum_of_squares(context, stored->nnz, stored->type, stored->values, &plan->norm_exponent);
+  plan->norm_exponent += plan->value_exponent;
+  plan->norm = ldexp(sqrt(plan->norm_square_scaled), plan->norm_exponent);
+  polyad_tensor_destroy(stored);
+  return POLYAD_OK;
+}
+
+void pd_plan_scale_values(polyad_tensor *tensor, int exponent) {
+  for (uint64_t p = 0; p < tensor->nnz; ++p) {
+    if (tensor->type == POLYAD_F64)
+      ((double *)tensor->values)[p] = ldexp(((double *)tensor->values)[p], exponent);
+    else
+      ((float *)tensor->values)[p] = ldexpf(((float *)tensor->values)[p], exponent);
+  }
+}
+
+/* ---- facts beside building --------------------------------------------------------------------
+ */
+
+static void *hash_beside(void *user) {
+  struct pd_facts_beside *facts = user;
+  facts->plan->tensor_hash = polyad_tensor_hash(facts->tensor);
+  return NULL;
+}
+
+static void *look_beside(void *user) {
+  struct pd_facts_beside *facts = user;
+  look_at_values(facts->plan, facts->tensor);
+  return NULL;
+}
+
+/* Where a thread cannot be started its pass is done here. */
+void pd_facts_begin(polyad_plan *plan, const polyad_tensor *tensor, struct pd_facts_beside *facts) {
+  void *(*const pass[PD_FACTS])(void *) = {hash_beside, look_beside};
+  *facts = (struct pd_facts_beside){.plan = plan, .tensor = tensor};
+  for (int k = 0; k < PD_FACTS; ++k) {
+    facts->runs[k] = pthread_create(&facts->thread[k], NULL, pass[k], facts) == 0;
+    if (!facts->runs[k]) (void)pass[k](facts);
+  }
+}
+
+void pd_facts_end(struct pd_facts_beside *facts) {
+  for (int k = 0; k < PD_FACTS; ++k) {
+    if (facts->runs[k]) (void)pthread_join(facts->thread[k], NULL);
+    facts->runs[k] = false;
+  }
+}
