@@ -230,6 +230,10 @@ def check_alike(first: Any, other: Any, along: int | None = None) -> None:
 def concatenate(tensors: Sequence[Any], mode: Mode) -> Any:
     """Tensors one after the other along a mode."""
     first = tensors[0]
+    for other in tensors[1:]:
+        if not isinstance(other, type(first)):
+            raise TypeError(f"cannot concatenate with a {type(other).__name__}; expected tensors, and "
+                            "mode= for the mode")
     along = first._mode(mode)
     for other in tensors[1:]:
         check_alike(first, other, along)
@@ -253,6 +257,10 @@ def groupby(x: Any, mode: Mode, groups: Any) -> Any:
     labels = x._labels_of(along)
     names: Sequence[Any] = range(x.shape[along]) if labels is None else labels
     if isinstance(groups, Mapping):
+        for name in names:
+            if name not in groups:
+                raise KeyError(f"{name!r} of mode {x.mode_names[along] or along} has no group in the "
+                               "mapping; expected one for each label")
         given = [groups[name] for name in names]
     elif callable(groups):
         given = [groups(name) for name in names]

@@ -110,6 +110,9 @@ def _cells(x: Any) -> npt.NDArray[Any]:
 
 def ttv(x: Any, vectors: Mapping[Mode, npt.ArrayLike]) -> Any:
     """Modes summed with the weights of vectors."""
+    if not isinstance(vectors, Mapping):
+        raise TypeError(f"vectors is a {type(vectors).__name__}; expected a mapping from modes to "
+                        "vectors, such as {0: v}")
     parts, gone = Parts(x), set()
     values = x.values.astype(np.float64)
     for name, given in vectors.items():

@@ -7,6 +7,7 @@ of pyarrow go by way of pandas; of other frames only ``columns`` and ``frame[nam
 from __future__ import annotations
 
 import importlib
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -54,8 +55,21 @@ def from_dataframe(frame: Any, columns: Sequence[str] | None, value: str | None,
         if observed:
             codes, keys[name] = _observed(codes, keys[name])
         coords[:, mode] = codes
+    if columns is None and value is None:
+        _warn_of_amounts(keys, bins or {})
     values = None if value is None else np.asarray(frame[real[value]].to_numpy())
     return coords, values, tuple(len(each.values) for each in keys.values()), keys
+
+
+def _warn_of_amounts(keys: Mapping[str, Keys], bins: Mapping[str, str | int]) -> None:
+    """Columns that look like values and became modes, as reading a table says of them: numbers with
+    fractions, and the last column where it has numbers."""
+    for mode, (name, each) in enumerate(keys.items()):
+        numbers = name not in bins and not each.categories and each.values.dtype.kind in "iuf"
+        if numbers and (0 < mode == len(keys) - 1 or np.any(each.values % 1 != 0)):
+            warnings.warn(f"column {name!r} has only numbers, and became a mode: rows are counted; if it "
+                          f"holds the values, name it as the value (value={name!r}), else name the "
+                          "modes (columns=)", stacklevel=4)
 
 
 def _table(frame: Any, columns: Sequence[str] | None, value: str | None) -> tuple[Any, str | None]:
@@ -70,6 +84,9 @@ def _table(frame: Any, columns: Sequence[str] | None, value: str | None) -> tupl
         name = "value" if frame.name is None else frame.name
         if value is not None and value != str(name):
             raise ValueError(f"value is {value!r}, but the Series holds {str(name)!r}")
+        if frame.dtype.kind not in "biuf":
+            raise TypeError(f"the Series {str(name)!r} holds {frame.dtype}; expected numbers, with a mode "
+                            "in each level of the index")
         return frame.rename(name).reset_index(), str(name)
     if not hasattr(frame, "columns"):
         raise TypeError(f"cannot take modes from a {type(frame).__name__}; expected a data frame")

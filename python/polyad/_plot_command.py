@@ -26,6 +26,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--mode", type=int, default=1, help="mode of a heatmap, from 1")
     made.add_argument("--map-modes", default="1,2", metavar="LAT,LON",
                       help="latitude and longitude modes of a map, from 1")
+    made.add_argument("--outline", metavar="FILE", type=pathlib.Path,
+                      help="GeoJSON of coasts, borders or districts for a map")
     made.add_argument("--count", type=int, help="number of components")
     made.add_argument("--dpi", type=int, default=150, help="resolution (default 150)")
     return made
@@ -39,7 +41,8 @@ def draw(plot: Any, model: KruskalTensor, options: argparse.Namespace) -> Any:
         return plot.heatmap(model, options.mode - 1, components=options.count)
     if options.kind == "map":
         latitude, longitude = (int(mode) - 1 for mode in options.map_modes.split(","))
-        return plot.map(model, latitude, longitude, components=options.count)
+        return plot.map(model, latitude, longitude, components=options.count,
+                        outline=options.outline)
     if options.kind == "similarity":
         return plot.similarity(model)
     if options.kind == "top":

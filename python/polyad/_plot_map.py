@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._model import KruskalTensor
+from ._outline import lines
 from ._plot_base import (MAP_COLOURS, SMALL, canvas, chosen, component_name, kruskal, mode_title)
 from ._plot_models import positions
 from ._types import Mode
@@ -22,7 +23,7 @@ RARE = 10  # cells: so few are ringed, for they are hard to see
 
 def map(model: KruskalTensor, latitude: Mode, longitude: Mode, *,  # noqa: A001 - what it is
         components: int | Sequence[int] | None = None, cells: int = 80, share: float = 0.99,
-        cmap: str = MAP_COLOURS, title: str | None = None,
+        outline: Any = None, cmap: str = MAP_COLOURS, title: str | None = None,
         figsize: tuple[float, float] | None = None, ax: Any = None) -> Figure:
     """Maps of components: the product of a latitude and a longitude mode as a heat map, over all
     components in grey. Colours follow the square root of the strength, so that weak cells are
@@ -40,12 +41,17 @@ def map(model: KruskalTensor, latitude: Mode, longitude: Mode, *,  # noqa: A001 
     share : float
         Share of each mode's strength that lies inside the map: a few places far away do not
         shrink the rest.
+    outline : optional
+        Coasts, borders or districts to draw: a GeoJSON file or mapping, or what has a
+        ``__geo_interface__``, such as a GeoDataFrame, geometries of Shapely, or a list of them.
     cmap, title, figsize : optional
     ax : figure, subfigure or array of axes (one per component), optional
         Where to draw; default: a new figure. The title is then that of the first of given axes.
     """
+    from matplotlib.collections import LineCollection
     from matplotlib.colors import PowerNorm
 
+    borders = [] if outline is None else lines(outline)
     wanted = chosen(components, kruskal(model, "map").rank, 6)
     modes = [model._mode(latitude), model._mode(longitude)]
     across = min(len(wanted), 3)
@@ -66,6 +72,7 @@ def map(model: KruskalTensor, latitude: Mode, longitude: Mode, *,  # noqa: A001 
                         vmax=1.5 * float(np.sqrt(everything.max())) or 1.0)
         image = axis.pcolormesh(edges[1], edges[0], shown, cmap=cmap, rasterized=True,
                                 norm=PowerNorm(0.5, vmin=0, vmax=float(strength.max()) or 1.0))
+        axis.add_collection(LineCollection(borders, colors="0.35", linewidths=0.5), autolim=False)
         if (strength > strength.max() / 10).sum() < RARE:
             _ring(axis, strength, edges)
         bar = figure.colorbar(image, cax=axis.inset_axes((1.03, 0, 0.05, 1)))  # as high as the map

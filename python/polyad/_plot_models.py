@@ -11,7 +11,8 @@ import numpy.typing as npt
 from ._keys import infer
 from ._model import KruskalTensor
 from ._plot_base import (COLOURS, MAP_COLOURS, SMALL, TITLE, canvas, chosen, colour_of, component_name,
-                         component_number, kinds_of, kruskal, mode_title, panel, shades, strongest)
+                         component_number, inches, kinds_of, kruskal, mode_title, panel, shades,
+                         strongest)
 from ._tucker_model import TuckerTensor
 from ._types import Mode, PlotKind
 
@@ -108,12 +109,19 @@ def compare(a: KruskalTensor, b: KruskalTensor, *, components: int | Sequence[in
     for row, r in enumerate(wanted):
         axes[row][0].set_ylabel(f"{component_number(r)} and {component_number(partner[r])}\n"
                                 f"alike: {likeness[r, partner[r]]:.2f}", fontsize=8)
-    from matplotlib.patches import Patch
-
-    axes[0][-1].legend(handles=[Patch(color=colour, label=name)
-                                for colour, name in zip(colors, names)], fontsize=SMALL,
-                       framealpha=0.7, handlelength=1)
+    _legend_above(axes[0][-1], colors, names)
     return figure
+
+
+def _legend_above(axis: Any, colours: Sequence[str], names: Sequence[str]) -> None:
+    """A legend over the title of a panel, where it hides nothing."""
+    from matplotlib.patches import Patch
+    from matplotlib.transforms import ScaledTranslation
+
+    above = ScaledTranslation(0, 2 * TITLE / 72, axis.figure.dpi_scale_trans)
+    axis.legend(handles=[Patch(color=colour, label=name) for colour, name in zip(colours, names)],
+                fontsize=SMALL, handlelength=1, ncols=2, frameon=False, loc="lower right",
+                borderaxespad=0, bbox_to_anchor=(1, 1), bbox_transform=axis.transAxes + above)
 
 
 def _with_sign(like: Matrix, column: Matrix) -> Matrix:
@@ -177,10 +185,12 @@ def similarity(a: KruskalTensor, b: KruskalTensor | None = None, *, cmap: str = 
                       color="black" if value > 0.6 else "white")
     axis.set_xticks(range(len(order)), [component_number(r) for r in order], fontsize=SMALL)
     axis.set_yticks(range(a.rank), [component_number(r) for r in range(a.rank)], fontsize=SMALL)
-    axis.set_xlabel("component" if b is None else "component of the second model")
-    axis.set_ylabel("component" if b is None else "component of the first model")
+    axis.set_xlabel("component" if b is None else "component of the second model", fontsize=8)
+    axis.set_ylabel("component" if b is None else "component of the first model", fontsize=8)
     axis.set_title(title or "", fontsize=9)
-    figure.colorbar(image, ax=axis, label="product of |cosines|")
+    bar = figure.colorbar(image, ax=axis)
+    bar.set_label("product of |cosines|", fontsize=8)
+    bar.ax.tick_params(labelsize=SMALL)
     return figure
 
 
@@ -273,24 +283,28 @@ def top(model: KruskalTensor, *, k: int = 5, components: int | Sequence[int] | N
         Where to draw; default: a new figure.
     """
     wanted = chosen(components, kruskal(model, "top").rank, 8)
-    cells = [["\n".join(f"{str(label)[:22]}  {entry:.2f}"
-                        for label, entry in model.top(component, mode, k))
-              for mode in range(model.ndim)] for component in wanted]
+    cells = [[f"{component_number(component)}: λ={model.weights[component]:.3g}"]
+             + ["\n".join(f"{str(label)[:22]}  {entry:.2f}"
+                          for label, entry in model.top(component, mode, k))
+                for mode in range(model.ndim)] for component in wanted]
+    heads = ["", *(mode_title(model, mode) for mode in range(model.ndim))]
+    longest = [2 + max(len(line) for cell in (heads[column], *(row[column] for row in cells))
+                       for line in cell.split("\n")) for column in range(len(heads))]
     height = 0.19 * k + 0.1
     figure, axes = canvas(ax, 1, 1, figsize,
                           (2.4 * model.ndim + 1.4, height * len(wanted) + 0.7))
     axis = axes[0][0]
+    width = inches(axis) if isinstance(ax, type(axis)) else float(figure.bbox.width / figure.dpi)
     axis.set_axis_off()
     axis.set_title(title or "")
-    table = axis.table(cellText=cells, cellLoc="left", bbox=[0, 0, 1, 1],
-                       colLabels=[mode_title(model, mode) for mode in range(model.ndim)],
-                       rowLabels=[f"{component_number(r)}: λ={model.weights[r]:.3g}"
-                                  for r in wanted])
+    table = axis.table(cellText=cells, cellLoc="left", bbox=[0, 0, 1, 1], colLabels=heads,
+                       colWidths=[length / sum(longest) for length in longest])
     table.auto_set_font_size(False)
-    table.set_fontsize(8)
+    table.set_fontsize(min(8.0, 72 * width / (0.6 * sum(longest))))  # a letter is about so wide
     for (row, _), cell in table.get_celld().items():
         cell.set_height(0.3 if row == 0 else height)
         cell.set_edgecolor("0.8")
+        cell.PAD = 0.5 / max(longest)
     return figure
 
 

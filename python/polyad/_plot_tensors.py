@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ._model import KruskalTensor
-from ._plot_base import (COLOURS, MAP_COLOURS, SMALL, TITLE, canvas, kinds_of, mode_title, name_places,
-                         panel)
+from ._plot_base import (COLOURS, MAP_COLOURS, SMALL, TITLE, canvas, inches, kinds_of, mode_title,
+                         name_places, panel)
 from ._tensor import SparseTensor, as_tensor
 from ._tucker_model import TuckerTensor
 from ._types import Mode
@@ -70,7 +70,7 @@ def slices(x: SparseTensor, *, color: str = COLOURS[0], title: str | None = None
     ax : figure, subfigure or array of axes (one per mode), optional
         Where to draw; default: a new figure.
     """
-    from matplotlib.ticker import NullFormatter
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     figure, grid = canvas(ax, 1, x.ndim, figsize, (3.4 * x.ndim, 3), title)
     axes = grid[0]
@@ -82,10 +82,15 @@ def slices(x: SparseTensor, *, color: str = COLOURS[0], title: str | None = None
         axis.set_xscale("log")
         axis.set_yscale("log")
         axis.set_ylim(bottom=0.5)  # a bar of one slice has a height
-        axis.yaxis.set_minor_formatter(NullFormatter())
-        axis.set_xlabel("nonzeros in a slice")
-        axis.set_title(f"{mode_title(x, mode)}\n{len(sizes):,} slices", fontsize=TITLE)
-    axes[0].set_ylabel("slices")
+        narrow = inches(axis) < 1.5
+        for side in (axis.xaxis, axis.yaxis):
+            side.set_minor_formatter(NullFormatter())
+            side.set_tick_params(labelsize=SMALL)
+        axis.xaxis.set_major_locator(LogLocator(numticks=2 if narrow else 6))
+        axis.set_xlabel("nonzeros" if narrow else "nonzeros in a slice", fontsize=8)
+        axis.set_title(f"{mode_title(x, mode)}\n{len(sizes):,} slices",
+                       fontsize=SMALL if narrow else TITLE)
+    axes[0].set_ylabel("slices", fontsize=8)
     return figure
 
 

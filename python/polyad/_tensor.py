@@ -500,7 +500,8 @@ class SparseTensor:
             The columns that are modes; default: all but ``value``.
         value : str, optional
             The column of values; default: "value" where there is such a column, the values of a
-            Series, the only column of numbers beside an index with names; else rows are counted.
+            Series, the only column of numbers beside an index with names; else rows are counted, and
+            a UserWarning names columns that look like values.
         bins : mapping, optional
             Columns whose values are gathered: times into "Y", "Q", "M", "W" (from Monday), "D",
             "h" or "min", numbers into so many ranges of equal width, as {"date": "W", "km": 20}.
@@ -686,6 +687,16 @@ class SparseTensor:
     def __neg__(self) -> SparseTensor:
         made: SparseTensor = _arithmetic.scaled(self, -1)
         return made
+
+    def __abs__(self) -> SparseTensor:
+        return self.map(np.abs)
+
+    def __pow__(self, power: float) -> SparseTensor:
+        if not isinstance(power, _numbers.Real):
+            return NotImplemented
+        if not power > 0:  # 0 ** power is no zero
+            raise ValueError(f"power {power} found; expected one above 0, which leaves zeros zero")
+        return self.map(lambda values: values ** float(power))
 
     def map(self, function: Callable[[npt.NDArray[Any]], npt.ArrayLike]) -> SparseTensor:
         """The tensor with every stored value through a function of arrays, such as ``np.log1p``.

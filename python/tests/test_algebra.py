@@ -127,6 +127,8 @@ def test_concatenate(x, flights):
         x.concatenate(x[:, :2])
     with pytest.raises(ValueError, match="labels"):
         flights.concatenate(flights[:, ::-1])
+    with pytest.raises(TypeError, match="mode= for the mode"):
+        x.concatenate(x, 1)
 
 
 def test_groupby(x, flights):
@@ -138,6 +140,8 @@ def test_groupby(x, flights):
     np.testing.assert_allclose(hours.to_numpy()[:, 1], flights.to_numpy()[:, :2].sum(1), rtol=1e-14)
     odd = x.groupby(0, np.arange(7) % 2)
     np.testing.assert_allclose(odd.to_numpy()[1], x.to_numpy()[1::2].sum(0), rtol=1e-14)
+    with pytest.raises(KeyError, match="'0' of mode hour has no group"):
+        flights.groupby("hour", {"2": "night"})
     with pytest.raises(ValueError, match="6 groups"):
         x.groupby(0, range(6))
 

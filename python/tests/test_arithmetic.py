@@ -18,7 +18,8 @@ def test_sums_and_products(pair):
     a, b = x.to_numpy(), y.to_numpy()
     for made, expected in (
             (x + y, a + b), (x - y, a - b), (x * y, a * b), (2 * x, 2 * a), (x * np.float32(0.5), a / 2),
-            (np.float64(3) * x, 3 * a), (x / 4, a / 4), (-x, -a), (x.map(np.square), a * a)):
+            (np.float64(3) * x, 3 * a), (x / 4, a / 4), (-x, -a), (x.map(np.square), a * a),
+            (x ** 2, a ** 2), (abs(x - y), abs(a - b)), (abs(x) ** 0.5, abs(a) ** 0.5)):
         assert isinstance(made, polyad.SparseTensor)
         np.testing.assert_allclose(made.to_numpy(), expected, rtol=1e-15)
     assert (x - x).nnz == 0 and (x * y).nnz < min(x.nnz, y.nnz)
@@ -88,6 +89,11 @@ def test_what_does_not_fit(pair):
         x.ttv({0: np.ones(5)})
     with pytest.raises(ValueError, match=r"expected \(rows, 5\)"):
         x.ttm(np.ones((5, 4)), 1)
+    with pytest.raises(TypeError, match="list; expected a mapping"):
+        x.ttv([np.ones(7)])
+    for power in (0, -1, float("nan")):
+        with pytest.raises(ValueError, match="above 0"):
+            x ** power
     with pytest.raises(ValueError, match="one value for each"):
         x.map(np.sum)
     with pytest.raises(ValueError, match="2\\^63 columns"):

@@ -2,6 +2,7 @@
 
 import datetime
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -22,8 +23,9 @@ def test_dataframe(package):
     assert x.to_numpy().tolist() == [[0, 2], [5, 0]]
     counted = polyad.SparseTensor.from_dataframe(frame, ["user", "item"])
     assert counted.to_numpy().tolist() == [[0, 2], [5, 0]]
-    rows = polyad.SparseTensor.from_dataframe(frame.drop(columns=["value"])
-                                              if package == "pandas" else frame.drop("value"))
+    with pytest.warns(UserWarning, match="column 'item' has only numbers"):
+        rows = polyad.SparseTensor.from_dataframe(frame.drop(columns=["value"])
+                                                  if package == "pandas" else frame.drop("value"))
     assert rows.to_numpy().tolist() == [[0, 1], [2, 0]]
 
 
@@ -233,3 +235,26 @@ def test_arrays_of_xarray():
     pytest.importorskip("sparse")
     assert x.to_xarray().as_numpy().equals(array)
     assert polyad.SparseTensor.from_xarray(x.to_xarray()) == x
+
+
+def test_columns_that_look_like_values_are_told(tmp_path, caplog):
+    """A column of numbers that became a mode is named, with the argument that makes it the values, by
+    from_dataframe as by read()."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"km": [1.5, 2.0], "hour": [7, 8], "city": ["a", "b"], "n": [3, 4]})
+    with pytest.warns(UserWarning) as told:
+        assert polyad.SparseTensor.from_dataframe(frame).shape == (2, 2, 2, 2)
+    assert [str(each.message).split("'")[1] for each in told] == ["km", "n"]
+    assert "value='n'" in str(told[1].message) and told[1].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for options in ({"value": "n"}, {"columns": ["km", "n"]}, {"value": "n", "bins": {"km": 2}}):
+            polyad.SparseTensor.from_dataframe(frame, **options)
+        polyad.SparseTensor.from_dataframe(frame[["hour", "city"]])
+        polyad.SparseTensor.from_dataframe(frame["n"])
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    with caplog.at_level("WARNING", "polyad"):
+        polyad.read(tmp_path / "t.csv")
+    assert "(value='km'), else name the modes (columns)" in caplog.text and "--" not in caplog.text
+    with pytest.raises(TypeError, match="Series 'city' holds .*; expected numbers"):
+        polyad.SparseTensor.from_dataframe(frame["city"])

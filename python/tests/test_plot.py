@@ -1,5 +1,7 @@
 """Pictures: not blank, labels present."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -269,3 +271,67 @@ def test_command_errors(tmp_path, capsys):
     assert main([str(tmp_path / "none.ktensor"), "-o", str(tmp_path / "x.png")]) == 1
     assert "none.ktensor" in capsys.readouterr().err
     assert not (tmp_path / "x.png").exists()
+
+
+def test_map_with_an_outline(model, tmp_path):
+    island = [[-74.2, 40.2], [-73.0, 40.2], [-73.0, 41.0], [-74.2, 40.2]]
+    far = [[10.0, 50.0, 3.0], [11.0, 51.0, 3.0]]  # a third number is a height
+    parts = {"type": "FeatureCollection", "features": [
+        {"type": "Feature", "geometry": {"type": "Polygon", "coordinates": [island, far]}},
+        {"type": "Feature", "geometry": None},
+        {"type": "Feature", "geometry": {"type": "GeometryCollection", "geometries": [
+            {"type": "MultiPolygon", "coordinates": [[island], [far]]},
+            {"type": "MultiLineString", "coordinates": [far]},
+            {"type": "LineString", "coordinates": far}, {"type": "Point", "coordinates": [0, 0]}]}}]}
+    path = tmp_path / "here.geojson"
+    path.write_text(json.dumps(parts))
+
+    class Shape:
+        __geo_interface__ = {"type": "LinearRing", "coordinates": island}
+
+    plain = plot.map(model, "lat", "lon", components=1).axes[0]
+    for outline, count in ((path, 6), (str(path), 6), (parts, 6), (Shape(), 1), ([Shape(), Shape()], 2)):
+        axis = plot.map(model, "lat", "lon", components=1, outline=outline).axes[0]
+        found = axis.collections[-1].get_segments()
+        assert len(found) == count
+        np.testing.assert_array_equal(found[0], island)
+        assert axis.get_xlim() == plain.get_xlim()  # what lies far away does not widen the map
+    assert (pixels(plot.map(model, 2, 3, outline=path), tmp_path)
+            != pixels(plot.map(model, 2, 3), tmp_path)).any()
+    path.write_text("{")
+    for wrong, error in ((path, ValueError), ({"type": "Topology"}, ValueError), (3, TypeError),
+                         (["a"], TypeError), ("none.geojson", FileNotFoundError)):
+        with pytest.raises(error):
+            plot.map(model, 2, 3, outline=wrong)
+
+
+def overlapping(axis_texts, figure):
+    """Pairs of texts that lie on each other."""
+    figure.draw_without_rendering()
+    boxes = [(text.get_text(), text.get_window_extent()) for text in axis_texts if text.get_text()]
+    return [(a, b) for i, (a, first) in enumerate(boxes) for b, second in boxes[i + 1:]
+            if first.overlaps(second)]
+
+
+def test_columns_of_a_page_have_room(model, tensor):
+    """At the width of a printed column no letters lie on each other or leave the picture."""
+    figure = plot.slices(tensor, figsize=(3.4, 2.5))
+    for what in (lambda axis: [axis.xaxis.label], lambda axis: [axis.title],
+                 lambda axis: [label for place, label in zip(axis.get_xticks(), axis.get_xticklabels())
+                               if axis.get_xlim()[0] <= place <= axis.get_xlim()[1]]):
+        assert overlapping([text for axis in figure.axes for text in what(axis)], figure) == []
+    figure = plot.top(model, figsize=(3.4, 3))
+    figure.draw_without_rendering()
+    for cell in figure.axes[0].tables[0].get_celld().values():
+        inside, around = cell.get_text().get_window_extent(), cell.get_window_extent()
+        assert around.x0 <= inside.x0 and inside.x1 <= around.x1, cell.get_text().get_text()
+    figure = plot.compare(model, model, figsize=(7, 4))
+    figure.draw_without_rendering()
+    legend = figure.axes[3].get_legend().get_window_extent()
+    assert not legend.overlaps(figure.axes[3].get_window_extent())
+    assert legend.x1 <= figure.bbox.width and legend.y1 <= figure.bbox.height
+    figure = plot.similarity(model, model, figsize=(3.4, 3))
+    figure.draw_without_rendering()
+    for text in (figure.axes[0].xaxis.label, figure.axes[0].yaxis.label, figure.axes[1].yaxis.label):
+        box = text.get_window_extent()
+        assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= figure.bbox.width and box.y1 <= figure.bbox.height

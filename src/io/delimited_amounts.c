@@ -11,7 +11,7 @@
 struct amounts {
   bool all;         /* every label is a number, but for an empty one */
   bool fractions;   /* one is no integer */
-  const char *read; /* the option that reads them; "": none is needed */
+  const char *read; /* how they are read (polyad_numbers); "": no option is needed */
 };
 
 /* Reads all labels in one way. Most columns of words end at their first label. */
@@ -34,9 +34,9 @@ static struct amounts find_amounts(const struct pd_dictionary *mode, polyad_numb
   static const struct {
     polyad_numbers how;
     const char *read;
-  } ways[] = {{POLYAD_NUMBERS_GROUPED, " --numbers grouped"},
-              {POLYAD_NUMBERS_POINT, " --numbers point|comma"},
-              {POLYAD_NUMBERS_COMMA, " --numbers point|comma"}};
+  } ways[] = {{POLYAD_NUMBERS_GROUPED, "grouped"},
+              {POLYAD_NUMBERS_POINT, "point|comma"},
+              {POLYAD_NUMBERS_COMMA, "point|comma"}};
   const struct pd_labels *labels = &mode->labels;
   bool words = labels->start[labels->count] > labels->count; /* there are more than an empty one */
   struct amounts found = {mode->numbers && words, mode->fractions, ""};
@@ -59,9 +59,15 @@ void pd_warn_of_amounts(polyad_context *context, const char *path,
     char quoted[PD_QUOTE_BYTES];
     const char *name = names[n] != NULL ? names[n] : "";
     (void)pd_quote(quoted, name, strlen(name));
+    /* The command, which alone counts from 1, has its options with dashes. */
+    bool command = polyad_message_base(context) == 1;
     pd_log(context, POLYAD_LOG_WARNING,
            "%s: column %s has only numbers, and became a mode: rows are counted; if it holds the "
-           "values, name it as the value (--value %s%s), else name the modes (--columns)",
-           path, quoted, quoted, found.read);
+           "values, name it as the value (%s%s%s%s), else name the modes (%scolumns)",
+           path, quoted, command ? "--value " : "value=", quoted,
+           found.read[0] == '\0' ? ""
+           : command             ? " --numbers "
+                                 : ", numbers=",
+           found.read, command ? "--" : "");
   }
 }

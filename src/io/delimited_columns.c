@@ -177,8 +177,12 @@ polyad_status pd_columns_fail_missing(struct pd_rows *rows, const char *name, si
     if (more < 0 || (size_t)more >= sizeof known - used) break;
     used += (size_t)more;
   }
+  const char *colon = memchr(name, ':', length);
+  bool suffix = colon != NULL && pd_columns_find(rows, name, (size_t)(colon - name)) != SIZE_MAX;
   return pd_fail_at(rows->context, POLYAD_INVALID_ARGUMENT, pd_input_path(rows->input), 1, 0,
-                    "no column %s; expected one of %s", pd_quote(quoted, name, length), known);
+                    "no column %s; expected one of %s%s", pd_quote(quoted, name, length), known,
+                    suffix ? ", which round=D, bin=W, hour, weekday, date, week or month may follow"
+                           : "");
 }
 
 static bool looks_numeric(const struct pd_field *field) {

@@ -321,6 +321,9 @@ def test_a_column_of_amounts_is_told(polyad):
     assert "column 'fare' has only numbers" in err and "(--value 'fare')" in err
     for options in (["--value", "fare"], ["--columns", "hour,city,fare"], ["--pattern"]):
         assert "only numbers" not in polyad.run("info", "t.csv", *options).err
+    polyad.fails(1, "info", "t.csv", "--columns", "hour:year,city",
+                 says=["no column 'hour:year'", ", which round=D, bin=W, hour, weekday, date"])
+    assert "round=D" not in polyad.fails(1, "info", "t.csv", "--columns", "our:year,city").err
     polyad.write("t.csv", "hour,city\n1,a\n2,b\n")
     assert "only numbers" not in polyad.run("info", "t.csv").err
 
