@@ -2,6 +2,7 @@
 #include "report.h"
 #include "command.h"
 #include "phases.h"
+#include "report_borders.h"
 #include "text.h"
 #include <errno.h>
 #include <math.h>
@@ -11,14 +12,14 @@
 
 struct report_command {
   struct cli_session session;
-  const char *model_file, *file, *output, *run_file, *title;
+  const char *model_file, *file, *output, *run_file, *outline_file, *title;
   uint64_t top, components;
   bool no_residuals;
   polyad_ktensor *ktensor;
   polyad_ttensor *ttensor;
   polyad_tensor *tensor;
   polyad_tensor *outline; /* names and labels that the model's file has, or NULL */
-  cJSON *run;
+  cJSON *run, *borders;
 };
 
 static const struct cli_option option_table[] = {
@@ -27,6 +28,8 @@ static const struct cli_option option_table[] = {
                "write the page here (required); - is standard output", .letter = 'o'),
     CLI_OPTION(struct report_command, TEXT, run_file, "run", "FILE.json",
                "what --json of cpd or tucker wrote: adds the course of\nthe run and its options"),
+    CLI_OPTION(struct report_command, TEXT, outline_file, "outline", "FILE.geojson",
+               "coasts, borders or districts for maps"),
     CLI_OPTION(struct report_command, TEXT, title, "title", "TEXT",
                "heading (default: the name of the file)"),
     CLI_OPTION(struct report_command, COUNT, top, "top", "K", "entries shown per mode (default 10)",
@@ -99,19 +102,33 @@ static char *read_text(const char *path) {
   return text;
 }
 
-static int read_run(struct report_command *command) {
+/* The object in a JSON file that an option names, if it does. */
+static int read_object(const char *option, const char *path, const char *expected, cJSON **object) {
   char quoted[CLI_QUOTE_BYTES];
-  if (command->run_file == NULL) return 0;
-  cli_quote(quoted, command->run_file);
-  char *text = read_text(command->run_file);
-  if (text == NULL) return cli_failure("--run %s: %s", quoted, strerror(errno));
-  command->run = cJSON_Parse(text);
+  if (path == NULL) return 0;
+  cli_quote(quoted, path);
+  char *text = read_text(path);
+  if (text == NULL) return cli_failure("%s %s: %s", option, quoted, strerror(errno));
+  *object = cJSON_Parse(text);
   free(text);
-  if (!cJSON_IsObject(command->run))
-    return cli_failure("--run %s found; expected the JSON object that --json of cpd or tucker "
-                       "writes",
-                       quoted);
+  if (!cJSON_IsObject(*object))
+    return cli_failure("%s %s found; expected %s", option, quoted, expected);
   return 0;
+}
+
+static int read_objects(struct report_command *command) {
+  int status = read_object("--run", command->run_file,
+                           "the JSON object that --json of cpd or tucker writes", &command->run);
+  if (status == 0)
+    status = read_object("--outline", command->outline_file, "GeoJSON", &command->borders);
+  if (status == 0 && command->borders != NULL && !cli_borders_known(command->borders)) {
+    char quoted[CLI_QUOTE_BYTES];
+    cli_quote(quoted, command->outline_file);
+    return cli_failure("--outline %s has no \"type\" of GeoJSON; expected one such as "
+                       "FeatureCollection",
+                       quoted);
+  }
+  return status;
 }
 
 static bool has_labels(const polyad_tensor *tensor) {
@@ -167,15 +184,17 @@ static int write_json(struct report_command *command, const struct cli_report *r
 static int run(struct report_command *command, int argc, char **argv) {
   const struct cli_output outputs[] = {{"--output", command->output},
                                        {"--json", command->session.json}};
-  const char *const inputs[] = {command->model_file, command->file, command->run_file};
-  int status = cli_check_outputs(&command->session, outputs, 2, inputs, 3);
+  const char *const inputs[] = {command->model_file, command->file, command->run_file,
+                                command->outline_file};
+  int status = cli_check_outputs(&command->session, outputs, 2, inputs, 4);
   cli_phase(CLI_READ);
-  if (status == 0) status = read_run(command);
+  if (status == 0) status = read_objects(command);
   if (status == 0) status = read_model(command);
   struct cli_report report = {.session = &command->session,
                               .model = {command->ktensor, command->ttensor},
                               .outline = command->outline,
                               .run = command->run,
+                              .borders = command->borders,
                               .is_run_of_another = true,
                               .title = command->title,
                               .file = command->file,
@@ -212,6 +231,7 @@ int cli_report(int argc, char **argv) {
   if (status == 0) status = cli_session_open(&command.session);
   if (status == 0) status = run(&command, argc, argv);
   cJSON_Delete(command.run);
+  cJSON_Delete(command.borders);
   polyad_ktensor_destroy(command.ktensor);
   polyad_ttensor_destroy(command.ttensor);
   polyad_tensor_destroy(command.tensor);

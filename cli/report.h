@@ -12,6 +12,7 @@ struct cli_report {
   const polyad_tensor *outline; /* names and labels */
   const polyad_tensor *tensor;  /* with nonzeros: the fit and the residuals come from it */
   const cJSON *run;             /* the JSON object of cpd or tucker */
+  const cJSON *borders;         /* GeoJSON whose lines maps have */
   bool is_run_of_another;       /* it comes from another command than this one */
   const char *title;            /* default: the name of the data or of the model */
   const char *file, *model_file;

@@ -51,6 +51,7 @@ static void make_maps(struct cli_page *page, struct maps *maps) {
       page->html.failed = true;
       return;
     }
+    maps->maps[n].borders = report->borders;
     maps->east_of[n] = east;
     if (east != n) maps->is_east[east] = true;
   }

@@ -1,4 +1,5 @@
 #include "report_map.h"
+#include "report_borders.h"
 #include "report_draw.h"
 #include <math.h>
 #include <stdlib.h>
@@ -149,10 +150,15 @@ static void add_cell(struct cli_html *html, const struct cli_map *map, int cell)
   cli_html_print(html, "M%d %dh%dv%dh-%dz", x, y, UNITS, UNITS, UNITS);
 }
 
-static void draw_outline(struct cli_html *html, struct cli_map *map) {
-  if (map->outline_drawn) {
-    cli_html_print(html, "<use href=\"#places-%d-%d\"/>", map->north->mode + 1,
-                   map->east->mode + 1);
+static void refer(struct cli_html *html, const struct cli_map *map, const char *what) {
+  cli_html_print(html, "<use href=\"#%s-%d-%d\"/>", what, map->north->mode + 1,
+                 map->east->mode + 1);
+}
+
+/* All places with data. */
+static void draw_places(struct cli_html *html, struct cli_map *map) {
+  if (map->ground_drawn) {
+    refer(html, map, "places");
     return;
   }
   cli_html_print(html, "<path class=\"places\" id=\"places-%d-%d\" d=\"", map->north->mode + 1,
@@ -160,7 +166,20 @@ static void draw_outline(struct cli_html *html, struct cli_map *map) {
   for (int k = 0; k < map->rows * map->columns; ++k)
     if (map->has_data[k]) add_cell(html, map, k);
   cli_html_raw(html, "\"/>");
-  map->outline_drawn = true;
+}
+
+/* Over the cells, so that a line in a strong one is seen. */
+static void draw_borders(struct cli_html *html, struct cli_map *map) {
+  if (map->borders == NULL) return;
+  if (map->ground_drawn) {
+    refer(html, map, "borders");
+    return;
+  }
+  struct cli_borders_frame frame = {map->west, map->south, map->width,           map->height,
+                                    LEFT,      ABOVE,      map->columns * UNITS, map->rows * UNITS};
+  cli_html_print(html, "<g id=\"borders-%d-%d\">", map->north->mode + 1, map->east->mode + 1);
+  cli_borders_draw(html, map->borders, &frame);
+  cli_html_raw(html, "</g>");
 }
 
 /* Cells by level of strength: a level is the square root of the share of the strongest cell, so
@@ -234,8 +253,10 @@ void cli_map_draw(struct cli_html *html, struct cli_map *map, const double *nort
     say_place(html, map, strongest);
   }
   cli_html_raw(html, "\">");
-  draw_outline(html, map);
+  draw_places(html, map);
   if (most > 0) draw_cells(html, map, most);
+  draw_borders(html, map);
+  map->ground_drawn = true;
   draw_grid(html, map);
   cli_html_raw(html, "</svg><p class=\"largest\">");
   if (most > 0) {

@@ -2,6 +2,7 @@
 #ifndef CLI_REPORT_MAP_H
 #define CLI_REPORT_MAP_H
 
+#include "json.h"
 #include "report_axis.h"
 #include "report_html.h"
 
@@ -11,9 +12,11 @@ struct cli_map {
   const struct cli_axis *north, *east; /* one axis of pairs, or two of degrees */
   double south, west, height, width;   /* of the frame, in degrees */
   int rows, columns;
-  bool *has_data;     /* of each cell: whether data lies in it */
-  double *strength;   /* of each cell in the component being drawn */
-  bool outline_drawn; /* the first map of a page has it, the others refer to it */
+  bool *has_data;       /* of each cell: whether data lies in it */
+  double *strength;     /* of each cell in the component being drawn */
+  const cJSON *borders; /* GeoJSON of lines to draw, or NULL */
+  bool ground_drawn; /* the first map of a page has what is below and above, the others refer to it
+                      */
 };
 
 /** Lays out a map. `mass_north` and `mass_east` are how much each index of the axes weighs over all

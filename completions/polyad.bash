@@ -55,7 +55,7 @@ _polyad() {
     generate) options="--dims --nnz --skew --cluster --like --scale --structure --rank --noise --poisson --truth
       $common" ;;
     bench) options="--rank --format --variant --tune --tune-cache $storage --structure --mode --cache --algorithm --max-iters --tol --fit --log-likelihood --repeat --warmup --error --portable --elements $reading $common" ;;
-    report) options="--output --run --title --top --components --no-residuals $reading $changing $common" ;;
+    report) options="--output --run --outline --title --top --components --no-residuals $reading $changing $common" ;;
     score) options="--no-weights $talk" ;;
     core-consistency) options="$reading $changing $common" ;;
     project) options="--mode --model-kind --rows --fix --match --unseen --max-iters --tol --output --top

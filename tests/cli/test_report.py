@@ -333,6 +333,57 @@ def test_maps_of_pairs(polyad):
     assert len(page.all("svg", **{"class": "map"})) == 2
 
 
+def geometry(kind, coordinates):
+    return {"type": kind, "coordinates": coordinates}
+
+
+def collection(*geometries):
+    return {"type": "FeatureCollection",
+            "features": [{"type": "Feature", "geometry": each} for each in geometries]}
+
+
+def test_outlines_of_maps(polyad):
+    """Lines of GeoJSON are drawn where they lie, and cut off at the frame."""
+    polyad.write("x.csv", "lat,lon,value\n" + "".join(
+        f"{40 + i / 10:.1f},{10 + j / 10:.1f},1\n" for i in range(11) for j in range(11)))
+    polyad.ok("cpd", "x.csv", "-r", "2", "-i", "2", "-o", "m.ktensor", "--top", "0")
+
+    def drawn(outline):
+        polyad.write("o.geojson", json.dumps(outline))
+        page = report(polyad, "m.ktensor", "x.csv", "--outline", "o.geojson")
+        paths = page.all("path", **{"class": "borders"})
+        assert len(paths) == 1 and len(page.all("use", href="#borders-1-2")) == 1
+        lines = [[tuple(map(float, point.split())) for point in line.split("L")]
+                 for line in paths[0]["d"].split("M")[1:]]
+        _, _, width, height = map(float, page.all("svg", **{"class": "map"})[0]["viewbox"].split())
+        # A left margin of 72 and one of 10, above 6 and below 24: inside the frame, or on its edge.
+        assert all(72 <= x <= width - 10 and 6 <= y <= height - 24 for line in lines for x, y in line)
+        return lines, (72, width - 10, 6, height - 24)
+
+    inside = [[10.2, 40.2], [10.8, 40.2, 7.0], [10.8, 40.8]]
+    lines, (left, right, above, below) = drawn(geometry("LineString", inside))
+    assert len(lines) == 1 and len(lines[0]) == 3
+    across = [10 - 0.03, 11 + 0.03]  # the data and 3 % on either side
+    for (x, y), (east, north, *_) in zip(lines[0], inside):
+        assert x == pytest.approx(left + (east - across[0]) / 1.06 * (right - left), abs=0.06)
+        assert y == pytest.approx(below - (north - 39.97) / 1.06 * (below - above), abs=0.06)
+    (line,), edges = drawn(geometry("LineString", [[0, 40.5], [20, 40.5]]))  # through the frame
+    assert [x for x, _ in line] == pytest.approx(edges[:2], abs=0.06)
+    lines, _ = drawn(geometry("LineString", [[10.5, 40.5], [10.5, 50], [10.6, 50], [10.6, 40.5]]))
+    assert [len(line) for line in lines] == [2, 2]  # out and in again
+    lines, _ = drawn(collection(
+        geometry("Polygon", [inside, inside]), None, geometry("MultiPolygon", [[inside], [inside]]),
+        {"type": "GeometryCollection", "geometries": [geometry("MultiLineString", [inside])]},
+        geometry("Point", [10.5, 40.5]), geometry("LineString", [[0, 0], [1, 1]]),
+        geometry("LineString", [[10.5, "x"], None, [10.5]]), geometry("LineString", 3), {"type": 4}))
+    assert len(lines) == 5
+    assert drawn({"type": "Feature"})[0] == []
+    for text in ("{", "[]", '{"type": "Topology"}'):
+        polyad.write("o.geojson", text)
+        polyad.fails(1, "report", "m.ktensor", "--outline", "o.geojson", "-o", "p.html", says="GeoJSON")
+    polyad.fails(1, "report", "m.ktensor", "--outline", "none", "-o", "p.html", says="No such file")
+
+
 def test_degrees_outside_the_globe_are_no_map(polyad):
     write_places(polyad, ("lat", "lon", "kind"), [["91.5", "1.5", "a"], ["10.5", "2.5", "b"]])
     assert not report(polyad, "m.ktensor", "x.csv").all("svg", **{"class": "map"})
