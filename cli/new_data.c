@@ -58,6 +58,12 @@ int cli_find_mode(const struct cli_new_data *data, const char *text) {
   return (int)number - 1;
 }
 
+static bool has_names(const struct cli_new_data *data) {
+  for (int n = 0; data->outline != NULL && n < polyad_ktensor_order(data->model); ++n)
+    if (polyad_tensor_mode_name(data->outline, n) != NULL) return true;
+  return false;
+}
+
 int cli_read_modes(const struct cli_new_data *data, const char *option, const char *text,
                    int *modes, int *count) {
   char quoted[CLI_QUOTE_BYTES], word[256];
@@ -74,8 +80,11 @@ int cli_read_modes(const struct cli_new_data *data, const char *option, const ch
       if (modes[k] == mode) mode = -1;
     if (mode < 0)
       return cli_usage_error("%s %s found; expected different modes of the model, by number (1 to "
-                             "%d) or name",
-                             option, cli_quote(quoted, text), polyad_ktensor_order(data->model));
+                             "%d)%s",
+                             option, cli_quote(quoted, text), polyad_ktensor_order(data->model),
+                             has_names(data) ? " or name"
+                                             : "; it has no names (.ptm files keep those of "
+                                               "modes, .ktensor files do not)");
     modes[(*count)++] = mode;
     at += length;
     if (*at == '\0') return 0;

@@ -40,6 +40,13 @@ def test_project(polyad):
     assert score["dims"] == [1, 4, 3] and score["skipped"] == 12
 
 
+def test_names_of_modes_are_asked_of_models_that_have_them(polyad):
+    planted(polyad)
+    polyad.fails(2, "project", "model.ptm", "new.csv", "--mode", "date", says="by number (1 to 3) or name")
+    polyad.ok("cpd", "old.csv", "--rank", "2", "-i", "2", "-o", "model.ktensor", *FEW)
+    polyad.fails(2, "project", "model.ktensor", "new.csv", "--mode", "day", says=".ktensor files do not")
+
+
 def test_projected_model_is_written_with_labels(polyad):
     planted(polyad)
     polyad.ok("project", "model.ptm", "new.csv", "--mode", "day", "-o", "rows.json", *FEW)
