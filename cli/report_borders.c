@@ -98,7 +98,7 @@ static void draw_lines(struct cli_html *html, const cJSON *coordinates, int dept
     draw_line(html, coordinates, frame);
     return;
   }
-  cJSON_ArrayForEach(part, coordinates) draw_lines(html, part, depth - 1, frame);
+  cJSON_ArrayForEach(part, coordinates) { draw_lines(html, part, depth - 1, frame); }
 }
 
 static void draw_object(struct cli_html *html, const cJSON *object,
@@ -112,7 +112,8 @@ static void draw_object(struct cli_html *html, const cJSON *object,
     if (strcmp(kind, holders[k].name) != 0) continue;
     const cJSON *part, *parts = cJSON_GetObjectItemCaseSensitive(object, holders[k].parts);
     if (cJSON_IsObject(parts)) draw_object(html, parts, frame);
-    if (cJSON_IsArray(parts)) cJSON_ArrayForEach(part, parts) draw_object(html, part, frame);
+    if (!cJSON_IsArray(parts)) continue;
+    cJSON_ArrayForEach(part, parts) { draw_object(html, part, frame); }
   }
 }
 

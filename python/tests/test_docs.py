@@ -12,7 +12,7 @@ import polyad
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = ["docs/python/tutorial.md", "docs/python/coming-from.md", "docs/python/install.md",
-         "python/README.md", "README.md"]
+         "docs/project.md", "python/README.md", "README.md"]
 
 
 def blocks(page):
