@@ -272,8 +272,7 @@ static polyad_status rewrite(const struct match *match, polyad_tensor **matched)
 cleanup:
   for (int n = 0; n < tensor->order; ++n)
     pd_free(context, index[n]);
-  pd_free(context, values);
-  return status;
+  return status; /* the values were taken, or never there */
 }
 
 /* ---- labels of the result ------------------------------------------------------------------- */

@@ -1,11 +1,11 @@
 #include "oracle/mttkrp_oracle.h"
-#include <math.h>
+#include "oracle/real.h"
 #include <stdlib.h>
 
 /* Neumaier's compensated addition: the error of the whole sum is a few roundings. */
-static void add(long double *sum, long double *error, long double x) {
-  long double total = *sum + x;
-  *error += fabsl(*sum) >= fabsl(x) ? (*sum - total) + x : (x - total) + *sum;
+static void add(oracle_real *sum, oracle_real *error, oracle_real x) {
+  oracle_real total = *sum + x;
+  *error += oracle_abs(*sum) >= oracle_abs(x) ? (*sum - total) + x : (x - total) + *sum;
   *sum = total;
 }
 
@@ -13,10 +13,11 @@ void oracle_mttkrp(const struct oracle_tensor *tensor, int mode, size_t rank,
                    const double *const *factors, long double *exact, long double *magnitude,
                    size_t *terms) {
   size_t rows = (size_t)tensor->dims[mode];
-  long double *error = calloc(rows * rank + 1, sizeof *error);
-  if (error == NULL) abort();
+  oracle_real *sum = calloc(rows * rank + 1, sizeof *sum);
+  oracle_real *error = calloc(rows * rank + 1, sizeof *error);
+  if (sum == NULL || error == NULL) abort();
   for (size_t k = 0; k < rows * rank; ++k)
-    exact[k] = magnitude[k] = 0;
+    magnitude[k] = 0;
   for (size_t i = 0; i < rows; ++i)
     terms[i] = 0;
   for (size_t p = 0; p < tensor->nnz; ++p) {
@@ -24,15 +25,16 @@ void oracle_mttkrp(const struct oracle_tensor *tensor, int mode, size_t rank,
     size_t row = (size_t)index[mode];
     ++terms[row];
     for (size_t r = 0; r < rank; ++r) {
-      long double product = tensor->value[p];
+      oracle_real product = tensor->value[p];
       for (int n = 0; n < tensor->order; ++n)
         if (n != mode) product *= factors[n][(size_t)index[n] * rank + r];
-      add(&exact[row * rank + r], &error[row * rank + r], product);
-      magnitude[row * rank + r] += fabsl(product);
+      add(&sum[row * rank + r], &error[row * rank + r], product);
+      magnitude[row * rank + r] += (long double)oracle_abs(product);
     }
   }
   for (size_t k = 0; k < rows * rank; ++k)
-    exact[k] += error[k];
+    exact[k] = (long double)(sum[k] + error[k]);
+  free(sum);
   free(error);
 }
 

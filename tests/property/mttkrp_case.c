@@ -210,3 +210,38 @@ int property_each_variant(const char *device, uint64_t ops,
   }
   return visited;
 }
+
+static uint64_t variants_to_pass; /* before the one that is visited */
+static void (*visit_one)(const char *format, const char *variant);
+
+static void pass_variant(const char *format, const char *variant) {
+  if (variants_to_pass-- == 0) visit_one(format, variant);
+}
+
+static void count_variant(const char *format, const char *variant) { (void)format, (void)variant; }
+
+void property_one_variant(const char *device, uint64_t ops, uint64_t which,
+                          void (*visit)(const char *format, const char *variant)) {
+  int count = property_each_variant(device, ops, count_variant);
+  assert_true(count > 0);
+  variants_to_pass = which % (uint64_t)count;
+  visit_one = visit;
+  property_each_variant(device, ops, pass_variant);
+}
+
+void property_draw_case(uint64_t seed, struct mttkrp_case *from) {
+  enum { NNZ_MOST = 190 }; /* and a third of them twice */
+  *from = (struct mttkrp_case){.name = "drawn"};
+  from->order = 1 + (int)(next(&seed) % 8);
+  uint64_t bits = from->order <= 3 ? 13 : 7;
+  for (int n = 0; n < from->order; ++n)
+    from->dims[n] = 1 + next(&seed) % (UINT64_C(1) << next(&seed) % (bits + 1));
+  from->nnz = (size_t)(1 + next(&seed) % (1 + next(&seed) % NNZ_MOST));
+  from->shape = (enum shape)(next(&seed) % 4);
+  from->repeats = next(&seed) % 3 == 0;
+}
+
+void problem_coarsen(struct problem *problem) {
+  for (size_t p = 0; p < problem->entries; ++p)
+    problem->value[p] = rint(64 * problem->value[p]) / 64;
+}

@@ -63,6 +63,16 @@ void *problem_in_type(const double *from, size_t count, polyad_type type);
 int property_each_variant(const char *device, uint64_t ops,
                           void (*visit)(const char *format, const char *variant));
 
+/* The same for one of them, as `which` counts. */
+void property_one_variant(const char *device, uint64_t ops, uint64_t which,
+                          void (*visit)(const char *format, const char *variant));
+
+/* A small case drawn at random: of 1 to 8 modes, short and long ones, with empty slices, repeats or
+ * one row that has most nonzeros, whose values add up without rounding once problem_coarsen() has
+ * rounded them. Less than 256 entries, so that float sums are of known depth (bound_of). */
+void property_draw_case(uint64_t seed, struct mttkrp_case *from);
+void problem_coarsen(struct problem *problem);
+
 /* Fails the test when any entry of any mode is further from the oracle than rounding allows. */
 void problem_compare(polyad_context *context, const polyad_plan *plan, struct problem *problem,
                      const char *what);

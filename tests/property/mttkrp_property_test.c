@@ -1,6 +1,7 @@
 /* MTTKRP of every format, variant and instruction set against the oracle, and properties that
  * need none. */
 #include "core/isa.h"
+#include "figures.h"
 #include "harness.h"
 #include "plan/plan.h"
 #include "property/mttkrp_case.h"
@@ -62,6 +63,11 @@ static bool supported(const char *name, const struct mttkrp_case *from) {
   return from->order >= format->min_order && from->order <= format->max_order;
 }
 
+/* Of test_drawn_cases: how many are to be compared, not every format taking every order, how many
+ * were, and whether a fault is planted in each. */
+static uint64_t drawn_count, compared;
+static bool planted;
+
 /* Whether every combination is tested; without it some for each case and rank. */
 static bool all_combinations;
 
@@ -84,11 +90,13 @@ static void against_oracle(const char *format, const char *variant) {
   options.precision = turn.precision;
   options.force_index64 = turn.index64;
   polyad_plan *plan = make_plan(context, &turn.problem, &options);
+  if (planted) turn.problem.value[0] *= 1 + 0x1p-40;
   char what[128];
   snprintf(what, sizeof what, "%s/%s %s on %s, %d threads", format, variant,
            turn.precision == POLYAD_F32 ? "f32" : "f64", pd_isa_name(pd_isa_current()),
            turn.threads);
   problem_compare(context, plan, &turn.problem, what);
+  ++compared;
   polyad_plan_destroy(plan);
   polyad_context_destroy(context);
 }
@@ -324,8 +332,34 @@ static void test_unasked_rows(void **state) {
   assert_true(property_each_variant("cpu", PD_OPS_MTTKRP, unasked_rows) > 0);
 }
 
+/* Small tensors of all kinds, each in the next format and variant. */
+static void test_drawn_cases(void **state) {
+  (void)state;
+  static const size_t drawn_ranks[] = {1, 3, 16, 33};
+  static const int threads[] = {1, 2, 3, 7};
+  for (uint64_t k = 0; compared < drawn_count; ++k) {
+    struct mttkrp_case from;
+    property_draw_case(k, &from);
+    turn = (struct turn){.precision = k % 2 ? POLYAD_F32 : POLYAD_F64,
+                         .threads = threads[k / 8 % 4],
+                         .index64 = k % 7 == 0};
+    problem_make(&from, drawn_ranks[k / 2 % 4], k, &turn.problem);
+    problem_coarsen(&turn.problem);
+    property_one_variant("cpu", PD_OPS_MTTKRP, k, against_oracle);
+    problem_free(&turn.problem);
+  }
+  if (!planted) record_figures("drawn_mttkrp", 1, (struct figure[]){{"tensors", (long)compared}});
+}
+
+/* usage: [all | drawn COUNT [planted]] */
 int main(int count, char **arguments) {
   all_combinations = count > 1 && strcmp(arguments[1], "all") == 0;
+  if (count > 2 && strcmp(arguments[1], "drawn") == 0) {
+    const struct CMUnitTest drawn[] = {cmocka_unit_test(test_drawn_cases)};
+    drawn_count = strtoull(arguments[2], NULL, 10);
+    planted = count > 3;
+    return cmocka_run_group_tests(drawn, NULL, NULL);
+  }
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_every_case),   cmocka_unit_test(test_every_instruction_set),
       cmocka_unit_test(test_same_bits),    cmocka_unit_test(test_linear),

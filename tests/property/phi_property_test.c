@@ -1,5 +1,6 @@
 /* Phi of every format that has it against the oracle: variants, instruction sets, ranks, numbers
  * of threads, both precisions, rows of Pi stored and made on the fly. */
+#include "figures.h"
 #include "harness.h"
 
 #include "core/isa.h"
@@ -30,6 +31,11 @@ enum { CASES = sizeof cases / sizeof *cases };
 static const size_t ranks[] = {1, 3, 8, 15, 16, 17, 32, 64, 65, 129};
 enum { RANKS = sizeof ranks / sizeof *ranks };
 static const double EPSILON = 1e-10;
+
+/* Of test_drawn_cases: how many are to be compared, not every format taking every order, how many
+ * were, and whether a fault is planted in each. */
+static uint64_t drawn_count, compared;
+static bool planted;
 
 struct setting {
   const char *format, *variant;
@@ -181,6 +187,7 @@ static void run_case(const struct setting *setting, const struct mttkrp_case *fr
       polyad_workspace_create(context, plan, setting->rank, &workspace) != POLYAD_OK)
     fail_msg("%s", polyad_last_error(context));
   polyad_tensor_destroy(tensor);
+  if (planted) problem.value[0] *= 1 + 0x1p-40;
   for (int mode = 0; mode < from->order; ++mode)
     run_mode(context, plan, workspace, &problem, setting, mode);
   polyad_workspace_destroy(workspace);
@@ -232,7 +239,41 @@ static void test_every_instruction_set(void **state) {
   pd_isa_force(PD_ISA_COUNT);
 }
 
-int main(void) {
+static uint64_t drawn; /* number of the case that is tested now */
+
+static void drawn_case(const char *format, const char *variant) {
+  static const size_t drawn_ranks[] = {1, 3, 16, 33};
+  static const int threads[] = {1, 2, 3, 7};
+  struct mttkrp_case from;
+  property_draw_case(drawn, &from);
+  struct setting setting = {.format = format,
+                            .variant = variant,
+                            .rank = drawn_ranks[drawn / 2 % 4],
+                            .type = drawn % 2 ? POLYAD_F32 : POLYAD_F64,
+                            .threads = threads[drawn / 8 % 4],
+                            .index64 = drawn % 7 == 0};
+  const struct polyad_format *about = pd_format_find(format);
+  if (from.order < about->min_order || from.order > about->max_order) return;
+  run_case(&setting, &from, drawn);
+  ++compared;
+}
+
+/* Small tensors of all kinds, each in the next format and variant. */
+static void test_drawn_cases(void **state) {
+  (void)state;
+  for (drawn = 0; compared < drawn_count; ++drawn)
+    property_one_variant("cpu", PD_OPS_GRADIENT, drawn, drawn_case);
+  if (!planted) record_figures("drawn_phi", 1, (struct figure[]){{"tensors", (long)compared}});
+}
+
+/* usage: [drawn COUNT [planted]] */
+int main(int count, char **arguments) {
+  if (count > 2 && strcmp(arguments[1], "drawn") == 0) {
+    const struct CMUnitTest only[] = {cmocka_unit_test(test_drawn_cases)};
+    drawn_count = strtoull(arguments[2], NULL, 10);
+    planted = count > 3;
+    return cmocka_run_group_tests(only, NULL, NULL);
+  }
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_every_case),
       cmocka_unit_test(test_every_instruction_set),

@@ -1,6 +1,7 @@
 /* The tensor-times-matrix chain of every format, variant and instruction set against the oracle,
  * and properties that need none. */
 #include "core/isa.h"
+#include "figures.h"
 #include "harness.h"
 #include "plan/plan.h"
 #include "property/ttmc_case.h"
@@ -40,6 +41,11 @@ static void options_for(const char *format, const char *variant, int turn,
   options->precision = turn % 2 ? POLYAD_F32 : POLYAD_F64;
   options->force_index64 = turn % 4 == 3;
 }
+
+/* Of test_drawn_cases: how many are to be compared, not every format taking every order, how many
+ * were, and whether a fault is planted in each. */
+static uint64_t drawn_count, compared;
+static bool planted;
 
 static enum pd_isa best_isa;
 
@@ -184,7 +190,49 @@ static void test_too_large(void **state) {
   ttmc_problem_free(&problem);
 }
 
-int main(void) {
+static uint64_t drawn; /* number of the case that is tested now */
+
+static void drawn_against_oracle(const char *format, const char *variant) {
+  static const int threads[] = {1, 2, 3, 7};
+  struct ttmc_case from = {.ranks = {1}};
+  property_draw_case(drawn, &from.tensor);
+  uint64_t most = from.tensor.order <= 3 ? 17 : from.tensor.order <= 5 ? 4 : 2;
+  for (int n = 0; n < from.tensor.order; ++n)
+    from.ranks[n] = 1 + (drawn * 7 + (uint64_t)n * 5) % most;
+  if (!supported(format, &from)) return;
+  polyad_context *context = make_context(threads[drawn / 8 % 4]);
+  polyad_plan_options options;
+  options_for(format, variant, (int)(drawn % 4), &options);
+  struct ttmc_problem problem;
+  ttmc_problem_make(&from, drawn, &problem);
+  problem_coarsen(&problem.tensor);
+  polyad_plan *plan = make_plan(context, &problem, &options);
+  if (planted) problem.tensor.value[0] *= 1 + 0x1p-40;
+  char what[128];
+  snprintf(what, sizeof what, "%s/%s, drawn case %llu", format, variant, (unsigned long long)drawn);
+  ttmc_problem_compare(context, plan, &problem, false, what);
+  ++compared;
+  polyad_plan_destroy(plan);
+  ttmc_problem_free(&problem);
+  polyad_context_destroy(context);
+}
+
+/* Small tensors of all kinds, each in the next format and variant. */
+static void test_drawn_cases(void **state) {
+  (void)state;
+  for (drawn = 0; compared < drawn_count; ++drawn)
+    property_one_variant("cpu", PD_OPS_TTMC, drawn, drawn_against_oracle);
+  if (!planted) record_figures("drawn_ttmc", 1, (struct figure[]){{"tensors", (long)compared}});
+}
+
+/* usage: [drawn COUNT [planted]] */
+int main(int count, char **arguments) {
+  if (count > 2 && strcmp(arguments[1], "drawn") == 0) {
+    const struct CMUnitTest only[] = {cmocka_unit_test(test_drawn_cases)};
+    drawn_count = strtoull(arguments[2], NULL, 10);
+    planted = count > 3;
+    return cmocka_run_group_tests(only, NULL, NULL);
+  }
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_every_case),
       cmocka_unit_test(test_same_bits),

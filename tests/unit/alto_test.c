@@ -212,6 +212,17 @@ static void fields_lie_side_by_side(void **state) {
   }
 }
 
+/* The longest field is placed first, of equally long ones that of the first mode. */
+static void the_longest_field_is_placed_first(void **state) {
+  (void)state;
+  static const uint64_t dims[4] = {16, 256, 16, 200};
+  static const uint64_t masks[4] = {0xF0000, 0xFF, 0xF00000, 0xFF00};
+  struct pd_alto_mode mode[4];
+  pd_alto_concatenate(4, dims, 0, mode);
+  for (int n = 0; n < 4; ++n)
+    assert_int_equal(mode[n].mask[0], masks[n]);
+}
+
 /* A mode of 64 bits lies in one word or in both. */
 static void whole_words_round_trip(void **state) {
   (void)state;
@@ -439,6 +450,7 @@ int main(void) {
       cmocka_unit_test(keys_round_trip),
       cmocka_unit_test(whole_words_round_trip),
       cmocka_unit_test(fields_lie_side_by_side),
+      cmocka_unit_test(the_longest_field_is_placed_first),
       cmocka_unit_test(storages_hold_the_tensor),
       cmocka_unit_test(coders_build_the_same),
       cmocka_unit_test(descriptions_name_edition_and_bytes),

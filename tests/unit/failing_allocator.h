@@ -1,12 +1,17 @@
 /* An allocator whose n-th allocation fails, and all later ones or that one alone, to sweep over all
- * of them. */
+ * of them. Behind each block lie bytes of a pattern: who reads them finds no zero, and who has
+ * written them ends the program when the block is released. */
 #ifndef PD_TEST_FAILING_ALLOCATOR_H
 #define PD_TEST_FAILING_ALLOCATOR_H
 
 #include <polyad/polyad.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+enum { FAILING_GUARD_BYTES = 16, FAILING_GUARD = 0xA5 };
 
 struct failing_allocator {
   atomic_long until_failure; /* allocations that still succeed */
@@ -18,13 +23,21 @@ static inline void *failing_allocate(void *user, size_t alignment, size_t bytes)
   struct failing_allocator *state = user;
   long left = atomic_fetch_sub(&state->until_failure, 1);
   if (left == 0 || (left < 0 && !state->once)) return NULL;
-  void *pointer = aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-  if (pointer != NULL) atomic_fetch_add(&state->live, 1);
+  size_t all = bytes + FAILING_GUARD_BYTES;
+  char *pointer = aligned_alloc(alignment, (all + alignment - 1) / alignment * alignment);
+  if (pointer == NULL) return NULL;
+  memset(pointer + bytes, FAILING_GUARD, FAILING_GUARD_BYTES);
+  atomic_fetch_add(&state->live, 1);
   return pointer;
 }
 
 static inline void failing_release(void *user, void *pointer, size_t bytes) {
-  (void)bytes;
+  const unsigned char *guard = (const unsigned char *)pointer + bytes;
+  for (int k = 0; k < FAILING_GUARD_BYTES; ++k)
+    if (guard[k] != FAILING_GUARD) {
+      fprintf(stderr, "byte %d behind a block of %zu bytes was written\n", k, bytes);
+      abort();
+    }
   atomic_fetch_sub(&((struct failing_allocator *)user)->live, 1);
   free(pointer);
 }

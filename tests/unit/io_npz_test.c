@@ -1,6 +1,7 @@
 /* NumPy's files that are not what they seem: every fault is told with the name of its array. Whole
  * files are compared with NumPy and SciPy in python/tests. */
 #include "als_fixture.h"
+#include "io/npz_archive.h"
 #include <polyad/io.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,11 +119,41 @@ static void archives_need_their_arrays(void **state) {
   }
 }
 
+static polyad_status fill_one(struct pd_npz_sink *sink, const void *user) {
+  return pd_npz_bytes(sink, user, sizeof(double));
+}
+
+/* Names of the longest length come back as they were. */
+static void long_names_are_kept(void **state) {
+  (void)state;
+  static const double number = 7;
+  polyad_context *context = als_context(1);
+  const char *path = path_of("x.npz");
+  struct pd_npy array = {.kind = 'f', .item_bytes = sizeof number, .order = 1, .shape = {1}};
+  struct pd_npz_writer *writer;
+  struct pd_input *input;
+  struct pd_npz npz;
+  memset(array.name, 'n', PD_NPZ_NAME_BYTES - 1);
+  ALS_OK(context, pd_npz_open(context, path, &writer));
+  ALS_OK(context, pd_npz_close(writer, pd_npz_put(writer, &array, fill_one, &number)));
+  ALS_OK(context, pd_input_open(context, path, &input));
+  ALS_OK(context, pd_npz_read(context, input, &npz));
+  const struct pd_npy *back = pd_npz_find(&npz, array.name);
+  assert_non_null(back);
+  assert_int_equal(back->count, 1);
+  assert_memory_equal(back->data, &number, sizeof number);
+  pd_npz_free(&npz);
+  pd_input_close(input);
+  als_context_end(context);
+  unlink(path);
+}
+
 int main(void) {
   assert_non_null(mkdtemp(folder));
   atexit(remove_folder);
   const struct CMUnitTest tests[] = {cmocka_unit_test(arrays_of_reals_are_tensors),
                                      cmocka_unit_test(types_are_described_to_their_end),
-                                     cmocka_unit_test(archives_need_their_arrays)};
+                                     cmocka_unit_test(archives_need_their_arrays),
+                                     cmocka_unit_test(long_names_are_kept)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

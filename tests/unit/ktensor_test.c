@@ -23,6 +23,25 @@ static void starts_with_ones_and_zeros(void **state) {
   polyad_ktensor_destroy(NULL);
 }
 
+/* The largest order leaves no empty place behind the last factor. */
+static void factors_end_with_the_last_mode(void **state) {
+  (void)state;
+  struct failing_allocator guarded = {INT32_MAX, 0, true};
+  polyad_allocator allocator = {failing_allocate, failing_release, &guarded};
+  polyad_context *own;
+  polyad_ktensor *m;
+  uint64_t dims[POLYAD_MAX_ORDER];
+  for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
+    dims[n] = 1;
+  assert_int_equal(polyad_context_create_with_allocator(&allocator, &own), POLYAD_OK);
+  assert_int_equal(polyad_ktensor_create(own, POLYAD_MAX_ORDER, dims, 1, POLYAD_F64, &m),
+                   POLYAD_OK);
+  assert_non_null(polyad_ktensor_factor(m, POLYAD_MAX_ORDER - 1));
+  assert_null(polyad_ktensor_factor(m, POLYAD_MAX_ORDER));
+  polyad_ktensor_destroy(m);
+  polyad_context_destroy(own);
+}
+
 static void bad_shapes_are_named(void **state) {
   (void)state;
   polyad_ktensor *m;
@@ -169,10 +188,10 @@ static void signs_are_fixed_in_pairs(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-      TEST(starts_with_ones_and_zeros),  TEST(bad_shapes_are_named),
-      TEST(normalizing_by_hand),         TEST(normalizing_minds_the_range),
-      TEST(normal_forms_keep_the_model), TEST(arranging_is_stable),
-      TEST(signs_are_fixed_in_pairs),
+      TEST(starts_with_ones_and_zeros),  TEST(factors_end_with_the_last_mode),
+      TEST(bad_shapes_are_named),        TEST(normalizing_by_hand),
+      TEST(normalizing_minds_the_range), TEST(normal_forms_keep_the_model),
+      TEST(arranging_is_stable),         TEST(signs_are_fixed_in_pairs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

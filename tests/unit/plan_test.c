@@ -251,6 +251,66 @@ static void test_bytes(void **state) {
   }
 }
 
+/* A tensor whose nonzero p has index p in every mode. */
+static polyad_tensor *make_diagonal(polyad_context *context, int order, uint32_t length) {
+  static uint32_t index[256];
+  static double value[256];
+  uint64_t dims[POLYAD_MAX_ORDER];
+  polyad_tensor *tensor = NULL;
+  polyad_tensor_input input;
+  polyad_tensor_input_init(&input);
+  for (uint32_t p = 0; p < length; ++p) {
+    index[p] = p;
+    value[p] = 1;
+  }
+  for (int n = 0; n < order; ++n) {
+    dims[n] = length;
+    input.index[n] = index;
+    input.index_stride[n] = 4;
+  }
+  input.order = order;
+  input.dims = dims;
+  input.nnz = length;
+  input.index_type = POLYAD_U32;
+  input.values = value;
+  input.value_stride = 8;
+  assert_int_equal(polyad_tensor_create(context, &input, &tensor), POLYAD_OK);
+  return tensor;
+}
+
+/* Where all counts are known exactly the estimate is what is stored: of a diagonal, with few modes
+ * and with as many as there may be. */
+static void test_exact_bytes(void **state) {
+  (void)state;
+  static const struct {
+    const char *format, *variant;
+    int order;
+  } table[] = {{"csf", "one", 2},
+               {"csf", "all", 3},
+               {"csf", "one", POLYAD_MAX_ORDER},
+               {"alto", "auto", 2},
+               {"alto", "auto", POLYAD_MAX_ORDER}};
+  for (size_t c = 0; c < sizeof table / sizeof *table; ++c) {
+    polyad_context *context = make_context();
+    polyad_tensor *tensor = make_diagonal(context, table[c].order, 256);
+    polyad_plan_options options;
+    polyad_plan *plan = NULL;
+    uint64_t estimate = 0;
+    polyad_plan_options_init(&options);
+    options.format = table[c].format;
+    options.variant = table[c].variant;
+    assert_int_equal(polyad_format_estimate_bytes(context, tensor, &options, &estimate), POLYAD_OK);
+    assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_OK);
+    if (estimate != polyad_plan_bytes(plan))
+      fail_msg("%s/%s of %d modes: %llu bytes estimated, %llu stored", table[c].format,
+               table[c].variant, table[c].order, (unsigned long long)estimate,
+               (unsigned long long)polyad_plan_bytes(plan));
+    polyad_plan_destroy(plan);
+    polyad_tensor_destroy(tensor);
+    polyad_context_destroy(context);
+  }
+}
+
 static void test_memory_limit(void **state) {
   (void)state;
   polyad_context *context = make_context();
@@ -671,6 +731,7 @@ int main(void) {
       cmocka_unit_test(test_described_parameters),
       cmocka_unit_test(test_facts),
       cmocka_unit_test(test_bytes),
+      cmocka_unit_test(test_exact_bytes),
       cmocka_unit_test(test_memory_limit),
       cmocka_unit_test(test_take_consumes),
       cmocka_unit_test(test_tuning_measures),

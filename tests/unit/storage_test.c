@@ -20,6 +20,13 @@ struct setting {
   struct pd_request request;
 };
 
+/* Devices need not give memory without bytes. */
+static polyad_status allocate_some(polyad_context *context, const struct pd_device *device,
+                                   uint64_t bytes, void **data) {
+  assert_true(bytes > 0);
+  return pd_cpu_device.functions->allocate(context, device, bytes, data);
+}
+
 static void set_up(const struct polyad_format *format, const char *variant,
                    const struct mttkrp_case *from, polyad_type type, struct setting *s) {
   *s = (struct setting){.functions = *pd_cpu_device.functions,
@@ -28,6 +35,7 @@ static void set_up(const struct polyad_format *format, const char *variant,
                         .request = {.variant = variant, .rank = 8, .precision = type}};
   assert_int_equal(polyad_context_create(&s->context), POLYAD_OK);
   s->functions.host_memory = false;
+  s->functions.allocate = allocate_some;
   s->device.kind = "far";
   s->device.functions = &s->functions;
   problem_make(from, 1, 3, &s->problem);
@@ -121,6 +129,16 @@ static void test_there_and_back(void **state) {
   }
 }
 
+/* A tensor without nonzeros has arrays of no bytes. */
+static void test_empty(void **state) {
+  (void)state;
+  static const struct mttkrp_case empty = {"empty", 3, {5, 6, 7}, 0, SHAPE_UNIFORM, false};
+  int moved = 0;
+  for (int f = 0; f < pd_format_count(); ++f)
+    each_variant(pd_format_at(f), &empty, POLYAD_F64, &moved);
+  assert_true(moved > 10);
+}
+
 /* ---- too little memory ------------------------------------------------------------------------
  */
 
@@ -171,6 +189,7 @@ static void test_memory_limits(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_there_and_back),
+                                     cmocka_unit_test(test_empty),
                                      cmocka_unit_test(test_memory_limits)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

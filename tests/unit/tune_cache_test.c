@@ -1,8 +1,10 @@
 /* What tuning measured is kept in a file: found again, and never a reason to fail. */
 #include "harness.h"
 
+#include "plan/choose.h"
 #include "plan/plan.h"
 #include "plan/tune_cache.h"
+#include "plan/tune_recall.h"
 #include <math.h>
 #include <polyad/polyad.h>
 #include <stdio.h>
@@ -202,6 +204,28 @@ static void plans_remember(void **state) {
   end(context);
 }
 
+/* Nothing takes no time, or less than none: such an entry is not believed. */
+static void impossible_times_are_not_recalled(void **state) {
+  (void)state;
+  static const double seconds[] = {0.5, INFINITY, 0, -1, NAN};
+  polyad_context *context = make_context();
+  polyad_tensor *tensor = make_tensor(context, 0);
+  const struct pd_request request = {
+      .device = &pd_cpu_device, .variant = "auto", .rank = 4, .precision = POLYAD_F64};
+  for (size_t k = 0; k < sizeof seconds / sizeof *seconds; ++k) {
+    struct pd_candidate one = {.format = pd_format_find("coo"), .fits = true, .supported = true};
+    snprintf(one.variant, sizeof one.variant, "auto");
+    one.seconds = seconds[k];
+    (void)unlink(file);
+    pd_candidates_remember(context, file, tensor, &request, &one, 1);
+    one.seconds = 1;
+    assert_int_equal(pd_candidates_recall(context, file, tensor, &request, &one, 1), k < 2);
+    assert_true(one.seconds == (k < 2 ? seconds[k] : 1));
+  }
+  polyad_tensor_destroy(tensor);
+  end(context);
+}
+
 /* A value that was kept for a parameter is what tuned plans then take, but for one that is given.
  */
 static void values_of_parameters_are_kept(void **state) {
@@ -310,10 +334,15 @@ static void the_user_has_a_place(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(finds_what_was_stored),    cmocka_unit_test(the_oldest_give_way),
-      cmocka_unit_test(damage_is_ignored),        cmocka_unit_test(other_things_are_left_alone),
-      cmocka_unit_test(plans_remember),           cmocka_unit_test(values_of_parameters_are_kept),
-      cmocka_unit_test(wrong_values_are_refused), cmocka_unit_test(the_user_has_a_place),
+      cmocka_unit_test(finds_what_was_stored),
+      cmocka_unit_test(the_oldest_give_way),
+      cmocka_unit_test(damage_is_ignored),
+      cmocka_unit_test(other_things_are_left_alone),
+      cmocka_unit_test(plans_remember),
+      cmocka_unit_test(values_of_parameters_are_kept),
+      cmocka_unit_test(impossible_times_are_not_recalled),
+      cmocka_unit_test(wrong_values_are_refused),
+      cmocka_unit_test(the_user_has_a_place),
   };
   if (mkdtemp(folder) == NULL) return 1;
   snprintf(file, sizeof file, "%s/tune", folder);

@@ -28,6 +28,8 @@ static uint64_t tree_bytes(const struct pd_traits *traits, const struct pd_reque
     uint64_t item = l < traits->order - 1 ? start : pd_type_bytes(request->precision);
     item += (uint64_t)pd_rowsum_index_bytes(traits->dims[n], request->force_index64);
     bytes = pd_add_saturated(bytes, pd_mul_saturated(nodes, item));
+    if (l < traits->order - 1)
+      bytes = pd_add_saturated(bytes, start); /* the end of the last node */
   }
   return bytes;
 }

@@ -10,7 +10,6 @@
 #include "core/threads.h"
 #include "formats/nonzeros/nonzeros.h"
 #include "formats/rowsum/decode.h"
-#include <omp.h>
 #include <string.h>
 
 enum { PRIVATE_BYTES = 256 << 20 };
@@ -338,7 +337,6 @@ static polyad_status nonzeros_cpu_run(polyad_context *context, const void *stora
   struct walk walk;
 #pragma omp parallel num_threads(threads) private(walk)
   {
-    begin_walk(head, scratch, call, omp_get_thread_num(), &walk);
 #pragma omp for schedule(static, 1)
     for (int t = 0; t < threads; ++t)
       if (sharing == BY_ROWS)
