@@ -72,7 +72,7 @@ def cp_als(x: Any, rank: int | None = None, *, tol: float = 1e-4, max_iters: int
         Called after each iteration with a dict (``iteration``, ``fit``, ``change``,
         ``seconds``, …); a true result ends the run.
     verbose : bool
-        Show a line of progress.
+        Show a bar of tqdm where it is installed, else a line of progress.
     on_interrupt : {"raise", "return"}
         Ctrl-C ends the run after the current iteration: "raise" raises
         :class:`polyad.Interrupted`, a KeyboardInterrupt that has the model so far as ``model``;

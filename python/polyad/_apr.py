@@ -71,7 +71,7 @@ def cp_apr(x: Any, rank: int | None = None, *, algorithm: APRAlgorithm = "mu", t
         Called after each outer iteration with a dict (``iteration``, ``log_likelihood``,
         ``kkt_violation``, ``seconds``, …); a true result ends the run.
     verbose : bool
-        Show a line of progress.
+        Show a bar of tqdm where it is installed, else a line of progress.
     on_interrupt : {"raise", "return"}
         What Ctrl-C does, as in :func:`cp_als`.
     comm : mpi4py.MPI.Comm, optional

@@ -1,7 +1,9 @@
-"""One line of progress, in a terminal or a notebook."""
+"""Progress, in a terminal or a notebook: a bar of tqdm where that is installed, else a line that is
+rewritten."""
 
 from __future__ import annotations
 
+import importlib
 import sys
 import time
 from types import TracebackType
@@ -25,6 +27,18 @@ def _notebook() -> Any:
     return display
 
 
+def _tqdm(notebook: bool) -> Any:
+    """tqdm's class of bars, in a notebook only where its widgets are there; None where it is not
+    installed. tqdm's thread that looks after slow bars is not wanted: processes may fork."""
+    try:
+        if notebook:
+            importlib.import_module("ipywidgets")
+        found = importlib.import_module("tqdm.notebook" if notebook else "tqdm.std").tqdm
+    except ImportError:
+        return None
+    return type("Bar", (found,), {"monitor_interval": 0})
+
+
 class ProgressLine:
     """Rewrites one line after an iteration while it is shown: on standard error, or as the
     output of a notebook's cell."""
@@ -38,14 +52,19 @@ class ProgressLine:
         self.restart, self.before = 0, 0.0
         self.display = _notebook() if shown else None
         self.handle: Any = None
+        self.bars: Any = _tqdm(self.display is not None) if shown else None
+        self.bar: Any = None
+        self.last: Progress | None = None
 
     def __enter__(self) -> ProgressLine:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
                  trace: TracebackType | None) -> None:
-        if self.line:
-            self._write()
+        if self.last is not None:
+            self._write(self.last)
+        if self.bar is not None:
+            self.bar.close()
         if self.width:
             sys.stderr.write("\n")
 
@@ -62,10 +81,12 @@ class ProgressLine:
         return call
 
     def _show(self, p: Progress) -> None:
-        self.line = self._text(p)
+        self.last = p
+        if self.bars is None:
+            self.line = self._text(p)
         now = time.monotonic()
         if now >= self.next:
-            self._write()
+            self._write(p)
             self.next = now + PAUSE
 
     def _text(self, p: Progress) -> str:
@@ -81,7 +102,25 @@ class ProgressLine:
         return (f"{start}iteration {done}/{most} |{'█' * full}{'·' * (BAR - full)}| {_quality(p)}"
                 f"  {p['seconds']:.1f} s, at most {left:.1f} s left")
 
-    def _write(self) -> None:
+    def _draw(self, p: Progress) -> None:
+        """A bar of tqdm, one for all starts."""
+        most = p["max_iterations"] or None
+        if self.bar is None:
+            self.bar = self.bars(total=most, file=sys.stderr, dynamic_ncols=True, delay=1e-9)
+        if p["restart"] != self.restart or most != self.bar.total:
+            self.restart = p["restart"]
+            self.bar.reset(most)
+        start = f"start {p['restart'] + 1}: " if p["restart"] else ""
+        self.bar.n = p["iteration"]
+        self.bar.bar_format = "{desc}  {elapsed}" if p["stage"] else None
+        self.bar.set_description_str(p["stage"] or start, refresh=False)
+        self.bar.set_postfix_str("" if p["stage"] else _quality(p), refresh=False)
+        self.bar.refresh()
+
+    def _write(self, p: Progress) -> None:
+        if self.bars is not None:
+            self._draw(p)
+            return
         if self.line == self.written:
             return
         self.written = self.line

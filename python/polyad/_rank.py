@@ -142,7 +142,7 @@ def rank_scan(x: Any, ranks: int | Sequence[int] = 10, *, algorithm: RankAlgorit
         Called about twenty times a second with a dict whose ``stage`` says which rank and start
         is running; a true result ends the scan.
     verbose : bool
-        Show a line of progress.
+        Show a bar of tqdm where it is installed, else a line of progress.
     on_interrupt : {"raise", "return"}
         Ctrl-C raises :class:`polyad.Interrupted`, or returns the ranks done so far
         (``complete`` is False).

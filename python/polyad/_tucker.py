@@ -123,7 +123,7 @@ def tucker(x: Any, ranks: int | str | Sequence[int], *, tol: float = 1e-4, max_i
         Called after each iteration with a dict (``iteration``, ``fit``, ``change``,
         ``seconds``, …); a true result ends the run.
     verbose : bool
-        Show a line of progress.
+        Show a bar of tqdm where it is installed, else a line of progress.
     on_interrupt : {"raise", "return"}
         What Ctrl-C does, as in :func:`cp_als`.
 

@@ -148,8 +148,13 @@ def test_exception_in_callback_arrives(random_tensor, algorithm):
     assert RUNS[algorithm](random_tensor(), max_iters=2).info["iterations"] > 0
 
 
+@pytest.fixture
+def no_tqdm(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm.std", None)  # its import fails
+
+
 @pytest.mark.parametrize("algorithm", RUNS)
-def test_progress_in_a_terminal(random_tensor, algorithm, capsys):
+def test_progress_in_a_terminal(random_tensor, algorithm, capsys, no_tqdm):
     RUNS[algorithm](random_tensor(), tol=0, max_iters=3, verbose=True)
     line = capsys.readouterr().err.split("\r")[-1]
     assert line.startswith("iteration ") and line.endswith("left\n") and "nan" not in line
@@ -158,9 +163,33 @@ def test_progress_in_a_terminal(random_tensor, algorithm, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_progress_with_restarts(random_tensor, capsys):
+def test_progress_with_restarts(random_tensor, capsys, no_tqdm):
     polyad.cp_als(random_tensor(), 3, tol=0, max_iters=4, restarts=2, verbose=True)
     assert "start 2, iteration 4/4" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("algorithm", RUNS)
+def test_progress_by_tqdm(random_tensor, algorithm, capsys):
+    pytest.importorskip("tqdm")
+    threads = threading.active_count()
+    RUNS[algorithm](random_tensor(), tol=0, max_iters=3, verbose=True)
+    told = capsys.readouterr().err
+    line = told.split("\r")[-1].rstrip()
+    assert line.endswith("]") and told.endswith("\n") and "nan" not in line
+    assert ("log-likelihood" if algorithm in ("mu", "pdnr", "pqnr") else "fit") in line
+    assert threading.active_count() == threads
+    RUNS[algorithm](random_tensor(), max_iters=2)
+    assert capsys.readouterr().err == ""
+
+
+def test_progress_by_tqdm_with_restarts(random_tensor, capsys):
+    pytest.importorskip("tqdm")
+    polyad.cp_als(random_tensor(), 3, tol=0, max_iters=4, restarts=2, verbose=True)
+    line = capsys.readouterr().err.split("\r")[-1]
+    assert line.startswith("start 2: 100%") and " 4/4 [" in line
+    polyad.rank_scan(random_tensor(), [1, 2], starts=2, max_iters=5, folds=0, verbose=True)
+    told = capsys.readouterr().err  # of what is being fitted, without a bar
+    assert "rank 2, " in told and "it/s" not in told and told.endswith("\n")
 
 
 def test_progress_in_a_notebook(random_tensor, monkeypatch, capsys):
