@@ -1,5 +1,9 @@
-/* Anomalies: cells against the model, and the control of false discoveries. Slices and indices are
- * in anomaly_indices.c. */
+/* Anomalies: entries of a tensor that its model does not expect. A count has the probability, in a
+ * Poisson distribution with the model's value as its mean, of a count at least as far out; any
+ * other value has its residual, in units of the residuals' robust scale, and the tail of the normal
+ * distribution. Those tests stay of which the expected share of false ones is below the level asked
+ * for (Benjamini and Hochberg 1995). This file judges cells, anomaly_indices.c slices and indices.
+ */
 #include "algorithms/anomalies.h"
 #include "algorithms/model_values.h"
 #include "algorithms/poisson_tail.h"

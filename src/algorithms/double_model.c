@@ -1,4 +1,5 @@
-/* A model in double precision. */
+/* A model in double precision, and the small sums over its factors that methods with a finished
+ * model share: Gram matrices, column sums, and the systems of equations that are made of them. */
 #include "algorithms/double_model.h"
 #include "algorithms/model_start.h"
 #include <math.h>

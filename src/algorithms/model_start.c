@@ -1,4 +1,5 @@
-/* First models of CP decompositions, and the scale of their weights. */
+/* First models of CP decompositions: uniform random factors, or the caller's model; and the power
+ * of two by which the plan has scaled the values, which goes back into the weights. */
 #include "algorithms/model_start.h"
 #include "core/random.h"
 #include <math.h>

@@ -1,5 +1,6 @@
-/* A model's values at the entries of a tensor are what completion calls residuals, but for their
- * sign, where the entries are observations of zero: so the device needs no kernel of its own. */
+/* A model's values at the entries of a tensor, computed on a device. They are the residuals of a
+ * completion, with the other sign, whose observations are zeros at these entries, so that the
+ * kernel of completion serves. */
 #include "algorithms/model_values.h"
 #include "algorithms/observations.h"
 #include "linalg/linalg.h"

@@ -1,11 +1,12 @@
-/* Projection. With all factors but that of mode n held fast, the best rows of mode n are
+/* Projection of new data onto a model: with all factors but that of mode n held fast, the best rows
+ * of mode n are
  *
- *   A_n = (MTTKRP_n diag(lambda)) V_n^-1,   V_n = (lambda lambda^T) * product of the other A_m^T
- * A_m,
+ *   A_n = (MTTKRP_n diag(lambda)) V_n^-1,
  *
- * so that a sum over the nonzeros and an R x R system are all that new data cost, whatever the
- * model was made of. Nonnegative rows and rows of counts replace the solve (quadratic_row.c,
- * poisson_row.c). Several modes take turns. */
+ * V_n the elementwise product of lambda lambda^T and of A_m^T A_m of all other modes m, so that a
+ * sum over the nonzeros and an R x R system are all that new data cost, whatever the model was made
+ * of. Nonnegative rows and rows of counts replace the solve (quadratic_row.c, poisson_row.c).
+ * Several modes take turns. */
 #include "algorithms/double_model.h"
 #include "algorithms/model_start.h"
 #include "algorithms/poisson_row.h"

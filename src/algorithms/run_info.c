@@ -1,6 +1,5 @@
-/* What a run reports: words for reasons, medians of times, the trace, and sentences of the
- * diagnosis.
- */
+/* The report of a run: words for why it ended, medians of its times, the rows of its trace, and the
+ * sentences of its diagnosis. */
 #include "algorithms/method.h"
 #include "core/median.h"
 #include "tensor/ktensor.h"

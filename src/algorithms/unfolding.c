@@ -1,5 +1,6 @@
-/* Sorts the nonzeros into fibers; forms the Gram matrix as the sum of the fibers' outer products,
- * or multiplies by it fiber by fiber without forming it. */
+/* The unfolding of a tensor along a mode, and the leading eigenvectors of its Gram matrix. Sorts
+ * the nonzeros into fibers, which are the unfolding's columns; forms the Gram matrix as the sum of
+ * the fibers' outer products, or multiplies by it fiber by fiber without forming it. */
 #include "algorithms/unfolding.h"
 #include "core/numbers.h"
 #include "core/radix_sort.h"
