@@ -45,7 +45,8 @@ static inline __attribute__((always_inline)) void
 PD_NAME(add_columns)(const struct pd_alto_work *work, int columns) {
   const VAL *x = work->values;
   const char *const *at = work->row[0];
-  const uint64_t sums_first = work->sums_first;
+  /* copies, which no store into a sum might change, for all that the compiler knows */
+  const uint64_t first = work->first, tail = work->tail, sums_first = work->sums_first;
   const char *const *sum = work->sum;
   const uint32_t count = work->count;
   const bool prefetches = work->prefetches;
@@ -54,7 +55,7 @@ PD_NAME(add_columns)(const struct pd_alto_work *work, int columns) {
     if (prefetches) PD_NAME(fetch)(work, at + p, p);
     /* all vectors before anything is stored: a store might change any pointer, for all that the
      * compiler knows */
-    PD_NAME(multiply)(at + p, PD_ALTO_COLUMN, columns, work->first, work->tail, 1, product);
+    PD_NAME(multiply)(at + p, PD_ALTO_COLUMN, columns, first, tail, 1, product);
     PD_NAME(into)(x[p], product, (double *)(uintptr_t)PD_NAME(from)(sum[p], sums_first));
   }
 }
