@@ -10,7 +10,7 @@ from . import _load as _load  # before all that needs the native module
 from ._anomalies import Anomalies, anomalies
 from ._algorithms import cp_als, formats, gcp_objective, generate, innerprod, mttkrp, norm, version
 from ._apr import cp_apr
-from ._complete import cp_complete, split
+from ._complete import cp_complete, prediction_score, split
 from ._device_tensor import DeviceTensor
 from ._devices import devices
 from ._errors import (ArgumentError, DeviceError, Error, FileError, FilePermissionError, Interrupted,
@@ -23,8 +23,9 @@ from ._scale import plan_scale
 from ._tensor import SparseTensor
 from ._tucker import ttmc, tucker, tucker_ranks
 from ._tucker_model import TuckerTensor
-from ._types import (Anomaly, DeviceInfo, FormatInfo, FormatParameter, Progress, RankInfo, RankRow, RunInfo,
-                     ScaleEstimate, StartInfo, Statistics, StreamInfo, TraceRow, Transform, UpdateInfo)
+from ._types import (Anomaly, DeviceInfo, FormatInfo, FormatParameter, PredictionScore, Progress, RankInfo,
+                     RankRow, RunInfo, ScaleEstimate, StartInfo, Statistics, StreamInfo, TraceRow, Transform,
+                     UpdateInfo)
 from ._update import Updater, update
 from .estimators import CPDecomposition, EntryKFold, TuckerDecomposition
 
@@ -35,10 +36,10 @@ __all__ = [
     "Anomalies", "Anomaly", "ArgumentError", "CPDecomposition", "DeviceError", "DeviceInfo",
     "DeviceTensor", "EntryKFold", "Error", "FileError", "FilePermissionError", "FormatInfo",
     "FormatParameter", "Interrupted", "KruskalTensor", "MemoryLimitError", "MissingFileError",
-    "NotFittedError", "ParseError", "Plan", "Progress", "RankInfo", "RankRow", "RankScan",
-    "RunInfo", "ScaleEstimate", "SparseTensor", "StartInfo", "Statistics", "StreamInfo", "TraceRow",
+    "NotFittedError", "ParseError", "Plan", "PredictionScore", "Progress", "RankInfo", "RankRow",
+    "RankScan", "RunInfo", "ScaleEstimate", "SparseTensor", "StartInfo", "Statistics", "StreamInfo", "TraceRow",
     "Transform", "TuckerDecomposition", "TuckerTensor", "UnsupportedError", "UpdateInfo", "Updater",
     "anomalies", "core_consistency", "cp_als", "cp_apr", "cp_complete", "devices", "formats",
-    "gcp_objective", "generate", "innerprod", "mttkrp", "norm", "plan_scale", "rank_scan", "read",
-    "score", "split", "ttmc", "tucker", "tucker_ranks", "update", "version",
+    "gcp_objective", "generate", "innerprod", "mttkrp", "norm", "plan_scale", "prediction_score",
+    "rank_scan", "read", "score", "split", "ttmc", "tucker", "tucker_ranks", "update", "version",
 ]

@@ -9,12 +9,14 @@ from typing import Any, Literal
 import numpy as np
 
 from ._context import Callback, context, index, seed_number
+from ._errors import Interrupted, text
 from ._model import KruskalTensor
 from ._native import ffi, lib
 from ._plan import Plan
 from ._run import decompose, run_info, trace_rows
 from ._tensor import SparseTensor, as_tensor
-from ._types import CompleteAlgorithm, CPLike, Matrices, OnInterrupt, Precision, Seed
+from ._types import (CompleteAlgorithm, CPLike, Matrices, Mode, OnInterrupt, Precision, PredictionScore,
+                     Seed)
 
 
 def cp_complete(x: Any, rank: int | None = None, *, algorithm: CompleteAlgorithm = "als", weights: Any = None,
@@ -163,7 +165,8 @@ def _complete_info(info: Any, plan: Plan) -> dict[str, Any]:
     return found
 
 
-def split(x: Any, shares: float | Sequence[float] = 0.1, *, seed: Seed = 0) -> list[SparseTensor]:
+def split(x: Any, shares: float | Sequence[float] = 0.1, *, negatives: int = 0, mode: Mode = -1,
+          seed: Seed = 0) -> list[SparseTensor]:
     """Deals the entries of a tensor out at random.
 
     Parameters
@@ -171,6 +174,11 @@ def split(x: Any, shares: float | Sequence[float] = 0.1, *, seed: Seed = 0) -> l
     x : SparseTensor (or what can be made into one)
     shares : float or sequence of floats
         Share of the entries that each part gets; what remains is the last part.
+    negatives : int
+        For every entry of the first part up to so many cells of value 0 that ``x`` does not have,
+        drawn at random: what :func:`prediction_score` ranks the entries among.
+    mode : int or str
+        The mode in which these cells differ from the entry.
     seed : int, NumPy generator or None
         As in :func:`cp_als`.
 
@@ -182,8 +190,64 @@ def split(x: Any, shares: float | Sequence[float] = 0.1, *, seed: Seed = 0) -> l
     """
     tensor = as_tensor(x)
     wanted = [float(s) for s in shares] if isinstance(shares, Sequence) else [float(shares)]
+    differing = tensor._mode(mode)
     made = ffi.new("polyad_tensor *[]", len(wanted) + 1)
     ctx = context()
     ctx.configure(seed=seed_number(seed))
     ctx.check(lib.polyad_tensor_split(ctx.pointer, tensor._handle, len(wanted), wanted, made))
-    return [SparseTensor._wrap(ctx, handle) for handle in made]
+    parts = [SparseTensor._wrap(ctx, handle) for handle in made]
+    if negatives != 0:
+        more = ffi.new("polyad_tensor **")
+        ctx.check(lib.polyad_tensor_add_negatives(ctx.pointer, parts[0]._handle, tensor._handle,
+                                                  index(negatives, "negatives"), differing, more))
+        parts[0] = SparseTensor._wrap(ctx, more[0])
+    return parts
+
+
+def prediction_score(model: KruskalTensor, x: Any, *, mode: Mode = -1, k: int = 10,
+                     threads: int | None = None, device: str = "auto") -> PredictionScore:
+    """How well a model predicts the entries of a tensor, zeros that it keeps among them.
+
+    Cells that differ in one mode alone are a group, within which the model ranks those above 0
+    among those of value 0 (as :func:`split` adds them). The values themselves are
+    ``model.reconstruct(x.coords)``.
+
+    Parameters
+    ----------
+    model : KruskalTensor
+    x : SparseTensor (or what can be made into one)
+        Its indices are those of the tensor that the model was fitted to.
+    mode : int or str
+        The mode in which cells of a group differ.
+    k : int
+        Length of the top lists.
+    threads, device
+        As in :class:`Plan`.
+
+    Returns
+    -------
+    dict
+        ``count`` entries, ``rmse`` and ``mae``; ``positives`` above 0 and ``negatives`` of 0, and
+        ``auc``, the share of all their pairs in which the positive one has the higher prediction;
+        ``groups`` with both, and over these ``hit_rate``, the share of positives with fewer than
+        ``k`` negatives above them, and ``ndcg`` of the first ``k``; ``device``.
+    """
+    if not isinstance(model, KruskalTensor):
+        raise TypeError(f"prediction_score needs a KruskalTensor, not {type(model).__name__}")
+    tensor, score = as_tensor(x), ffi.new("polyad_prediction_score *")
+    differing = tensor._mode(mode)
+    ctx, handle = model._c()
+    ctx.configure(threads=threads, device=device)
+    status = ctx.run(lib.polyad_ktensor_predict, handle, tensor._handle, ffi.NULL, differing,
+                     index(k, "k"), score)
+    if ctx.interrupted:
+        raise Interrupted("interrupted while predictions were being compared")
+    ctx.check(status)
+
+    def known(number: float) -> float | None:
+        return None if math.isnan(number) else number
+
+    return {"count": score.count, "rmse": score.rmse, "mae": score.mae, "positives": score.positives,
+            "negatives": score.negatives, "groups": score.groups, "k": score.k,
+            "hit_rate": known(score.hit_rate), "ndcg": known(score.ndcg), "auc": known(score.auc),
+            "device": text(score.device)}

@@ -173,6 +173,22 @@ class ScaleEstimate(TypedDict):
     efficiency: float
 
 
+class PredictionScore(TypedDict):
+    """What :func:`prediction_score` returns; None where a number is not defined."""
+
+    count: int
+    rmse: float
+    mae: float
+    positives: int
+    negatives: int
+    groups: int
+    k: int
+    hit_rate: float | None
+    ndcg: float | None
+    auc: float | None
+    device: str
+
+
 class RankRow(TypedDict):
     """A rank in ``RankScan.ranks``; None where a number is not known."""
 

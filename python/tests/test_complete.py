@@ -57,6 +57,62 @@ def test_validation_and_split():
     assert np.sqrt(np.mean((found - np.asarray(test.values)) ** 2)) < 0.1
 
 
+def named(values, *names):
+    """The cells that are not NaN, in modes of these names."""
+    coords = np.argwhere(~np.isnan(values))
+    labels = {name: [str(i) for i in range(length)] for name, length in zip(names, values.shape)}
+    return polyad.SparseTensor(coords, values[tuple(coords.T)], values.shape, labels, zeros="keep")
+
+
+def test_split_with_negatives():
+    _, known = problem(shape=(6, 30, 5))
+    x = named(known, "user", "film", "week")
+    test, train = polyad.split(x, 0.2, negatives=4, mode="film", seed=3)
+    alone, rest = polyad.split(x, 0.2, seed=3)
+    cells = {tuple(c) for c in x.coords.tolist()}
+    mine = {tuple(c): v for c, v in zip(test.coords.tolist(), test.values)}
+    negative = [c for c, v in mine.items() if v == 0]
+    assert rest.nnz == train.nnz and alone.nnz == test.nnz - len(negative)
+    assert alone.nnz < len(negative) <= 4 * alone.nnz and not cells & set(negative)
+    entries = alone.coords.tolist()
+    for user, film, week in negative:
+        assert any(u == user and w == week and f != film for u, f, w in entries)
+    assert test.mode_names == ["user", "film", "week"]
+    with pytest.raises(ValueError, match="no mode 'actor'"):
+        polyad.split(x, 0.2, negatives=1, mode="actor")
+
+
+def test_prediction_score():
+    """Every number against its definition."""
+    random = np.random.default_rng(5)
+    values = np.where(random.random((8, 12)) < 0.5, random.integers(1, 4, (8, 12)), 0.0)
+    x = named(values, "user", "film")
+    model = polyad.KruskalTensor(np.ones(3), [random.random((8, 3)), random.random((12, 3))])
+    score = polyad.prediction_score(model, x, mode="film", k=3, device="cpu")
+    found = model.reconstruct(np.asarray(x.coords)).reshape(8, 12)
+    assert score["rmse"] == pytest.approx(np.sqrt(np.mean((values - found) ** 2)), rel=1e-12)
+    assert score["mae"] == pytest.approx(np.mean(abs(values - found)), rel=1e-12)
+    above = found[values > 0][:, None] > found[values == 0][None, :]
+    assert score["auc"] == pytest.approx(above.mean(), rel=1e-12)
+    hits, gains = [], []
+    for value, prediction in zip(values, found):
+        for p in prediction[value > 0]:
+            hits.append((prediction[value == 0] > p).sum() < 3)
+        weights = 1 / np.log2(np.arange(3) + 2)
+        gains.append(np.sum(value[np.argsort(-prediction)][:3] * weights)
+                     / np.sum(np.sort(value)[::-1][:3] * weights))
+    assert score["hit_rate"] == pytest.approx(np.mean(hits), rel=1e-12)
+    assert score["ndcg"] == pytest.approx(np.mean(gains), rel=1e-12)
+    assert (score["count"], score["groups"], score["k"], score["device"]) == (96, 8, 3, "cpu")
+    assert score["positives"] == (values > 0).sum() and score["negatives"] == (values == 0).sum()
+    only = polyad.prediction_score(model, named(np.where(values > 0, values, np.nan), "user", "film"))
+    assert only["auc"] is None and only["ndcg"] is None and only["groups"] == 0
+    with pytest.raises(TypeError, match="KruskalTensor"):
+        polyad.prediction_score(values, x)
+    with pytest.raises(polyad.Error, match="order|modes"):
+        polyad.prediction_score(model, np.ones((8, 12, 2)))
+
+
 def test_weights():
     whole, known = problem()
     cells = np.argwhere(~np.isnan(known))

@@ -12,7 +12,7 @@ from polyad import plot
 
 SECTIONS = [
     ("Tensors", polyad, ["SparseTensor", "DeviceTensor", "read", "generate", "norm", "innerprod"]),
-    ("Decompositions", polyad, ["cp_als", "cp_apr", "cp_complete", "split", "tucker", "tucker_ranks", "CPDecomposition",
+    ("Decompositions", polyad, ["cp_als", "cp_apr", "cp_complete", "split", "prediction_score", "tucker", "tucker_ranks", "CPDecomposition",
                                 "TuckerDecomposition"]),
     ("What results hold", polyad, ["RunInfo", "TraceRow", "StartInfo", "Transform", "Progress", "UpdateInfo",
                            "RankRow", "RankInfo", "Anomaly", "Statistics", "FormatInfo",
