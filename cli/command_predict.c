@@ -11,8 +11,9 @@
 
 struct predict {
   struct cli_session session;
-  const char *model_file, *file, *output;
-  uint64_t k, mode;
+  const char *model_file, *file, *output, *mode_text;
+  uint64_t k;
+  int mode;
   polyad_ktensor *model;
   polyad_tensor *tensor, *predicted;
   double *values;
@@ -27,9 +28,11 @@ static const struct cli_option option_table[] = {
     CLI_OPTION(struct predict, COUNT, k, "top", "K",
                "length of the lists of hit rate and NDCG (default 10)", .letter = 'k', .least = 1,
                .most = 1000000),
-    CLI_OPTION(struct predict, COUNT, mode, "mode", "N",
-               "cells that differ in mode N alone are ranked among each\nother (default: the last)",
-               .least = 1, .most = POLYAD_MAX_ORDER),
+    CLI_OPTION(
+        struct predict, TEXT, mode_text, "mode", "N",
+        "cells that differ in mode N alone, by number (from 1) or\nname, are ranked among each "
+        "other (default: the last)",
+        .letter = 'm'),
     CLI_READ_OPTIONS(struct predict),
     CLI_COMMON_OPTIONS(struct predict)};
 
@@ -55,18 +58,18 @@ static int read_inputs(struct predict *p) {
   cli_phase(CLI_READ);
   if (polyad_ktensor_read(session->context, p->model_file, POLYAD_F64, &p->model) != POLYAD_OK)
     return cli_library_failure(session->context);
-  return cli_read_tensor(session, p->file, &p->tensor);
+  int read = cli_read_tensor(session, p->file, &p->tensor);
+  return read != 0 ? read : cli_mode_or_last(p->tensor, p->mode_text, &p->mode);
 }
 
 static int compute(struct predict *p) {
   uint64_t count = polyad_tensor_nnz(p->tensor);
-  int mode = p->mode > 0 ? (int)p->mode - 1 : polyad_tensor_order(p->tensor) - 1;
   p->values = calloc((size_t)count + 1, sizeof *p->values);
   if (p->values == NULL) return cli_failure("out of memory");
   cli_phase(CLI_ITERATIONS);
   cli_computing_begin(&p->session);
   polyad_status done = polyad_ktensor_predict(p->session.context, p->model, p->tensor, p->values,
-                                              mode, (int)p->k, &p->score);
+                                              p->mode, (int)p->k, &p->score);
   cli_computing_end();
   return done == POLYAD_OK ? 0 : cli_library_failure(p->session.context);
 }

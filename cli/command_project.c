@@ -96,7 +96,7 @@ static bool read_fixed(const struct project *p, char *text, polyad_fixed_entry *
   *value++ = *component++ = '\0';
   char *index = strchr(component, ':');
   if (index != NULL) *index++ = '\0';
-  entry->mode = cli_find_mode(&p->data, text);
+  entry->mode = cli_find_mode(&p->data, text, strlen(text));
   entry->index = POLYAD_EVERY_INDEX;
   bool negative = *value == '-';
   if (entry->mode < 0 || !cli_read_count(component, &entry->component) || entry->component < 1 ||

@@ -12,9 +12,10 @@ enum { PARTS = 3, NAME_BYTES = 4096 };
 
 struct split {
   struct cli_session session;
-  const char *file, *output, *type;
+  const char *file, *output, *type, *mode_text;
   double test, validation; /* NaN: not given */
-  uint64_t negatives, mode;
+  uint64_t negatives;
+  int mode; /* in which negatives differ */
   char name[PARTS][NAME_BYTES];
   polyad_tensor *tensor, *part[PARTS]; /* test, validation, train */
 };
@@ -31,9 +32,9 @@ static const struct cli_option option_table[] = {
                "for every entry of PREFIX-test K cells of value 0 that FILE\nhas not: equal but in "
                "the mode of --mode (default: none)",
                .most = 1000000),
-    CLI_OPTION(struct split, COUNT, mode, "mode", "N",
-               "the mode in which they differ (default: the last)", .least = 1,
-               .most = POLYAD_MAX_ORDER),
+    CLI_OPTION(struct split, TEXT, mode_text, "mode", "N",
+               "the mode in which they differ, by number (from 1) or name\n(default: the last)",
+               .letter = 'm'),
     CLI_HEADING("output"),
     CLI_OPTION(struct split, OUTPUT, output, "output", "PREFIX",
                "beginning of the files' names (required)", .letter = 'o'),
@@ -77,6 +78,15 @@ static const char *file_of(const struct split *split, int k) {
   return k == 1 && isnan(split->validation) ? NULL : split->name[k];
 }
 
+/* Negatives are drawn at random: where few cells are free, many draws are in vain. */
+static void tell_of_few(const struct split *split, uint64_t found) {
+  double wanted = (double)split->negatives * (double)polyad_tensor_nnz(split->part[0]);
+  if ((double)found < wanted)
+    cli_talk(&split->session,
+             "polyad: %llu negatives of %.0f: cells of FILE and cells drawn twice do not count\n",
+             (unsigned long long)found, wanted);
+}
+
 static polyad_status deal(struct split *split) {
   polyad_context *context = split->session.context;
   const double shares[] = {split->test, split->validation};
@@ -88,11 +98,11 @@ static polyad_status deal(struct split *split) {
   split->part[1] = validation ? parts[1] : NULL;
   split->part[2] = validation ? parts[2] : parts[1];
   if (status != POLYAD_OK || split->negatives == 0) return status;
-  int mode = split->mode > 0 ? (int)split->mode - 1 : polyad_tensor_order(split->tensor) - 1;
   polyad_tensor *more = NULL;
   status = polyad_tensor_add_negatives(context, split->part[0], split->tensor,
-                                       (int)split->negatives, mode, &more);
+                                       (int)split->negatives, split->mode, &more);
   if (status != POLYAD_OK) return status;
+  tell_of_few(split, polyad_tensor_nnz(more) - polyad_tensor_nnz(split->part[0]));
   polyad_tensor_destroy(split->part[0]);
   split->part[0] = more;
   return POLYAD_OK;
@@ -140,6 +150,7 @@ static int run(struct split *split) {
   int status = cli_session_open_on_cpu(session);
   if (status == 0) status = cli_check_outputs(session, outputs, 4, &split->file, 1);
   if (status == 0) status = cli_read_tensor(session, split->file, &split->tensor);
+  if (status == 0) status = cli_mode_or_last(split->tensor, split->mode_text, &split->mode);
   if (status != 0) return status;
   cli_phase(CLI_ITERATIONS);
   cli_computing_begin(session); /* a signal must not leave half a file */

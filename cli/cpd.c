@@ -53,11 +53,16 @@ static int check_team(struct cpd *cpd) {
 static int check_completion(struct cpd *cpd) {
   const struct cli_complete_options *complete = &cpd->complete;
   const char *algorithm = cpd->algorithm, *given = cli_complete_option_given(complete);
+  double share;
   bool iterative = strcmp(algorithm, "ccd") == 0 || strcmp(algorithm, "sgd") == 0;
   if (!cli_completes(complete) && (iterative || given != NULL))
     return cli_usage_error("--%s%s is for cells that are unknown: add --absent unknown",
                            iterative ? "algorithm " : given, iterative ? algorithm : "");
   if (!cli_completes(complete)) return 0;
+  if (complete->validation != NULL && cli_read_real(complete->validation, &share) &&
+      !cli_validation_share(complete, &share))
+    return cli_usage_error("--validation %s found; expected a share between 0 and 1, or a file",
+                           complete->validation);
   if (cli_is_apr(algorithm))
     return cli_usage_error("--algorithm %s found; expected als, ccd or sgd with --absent unknown",
                            algorithm);
@@ -69,7 +74,6 @@ static int check_completion(struct cpd *cpd) {
         "a page (--report) compares a model with all cells; with --absent unknown "
         "use --output model.ptm, and polyad report on the model");
   const char *whole = cli_transform_given(&cpd->session.transforms, true);
-  double share;
   if (whole != NULL && complete->validation != NULL && !cli_validation_share(complete, &share))
     return cli_usage_error(
         "%s found with --validation FILE, which would be weighed by itself; expected "

@@ -98,3 +98,26 @@ int cli_check_tensor_name(const char *path) {
   return cli_usage_error("output %s has no known extension; expected %s", cli_quote(quoted, path),
                          expected);
 }
+
+int cli_mode_of(const polyad_tensor *labels, int order, const char *word, size_t length) {
+  char digits[8];
+  uint64_t number;
+  for (int n = 0; labels != NULL && n < order; ++n) {
+    const char *name = polyad_tensor_mode_name(labels, n);
+    if (name != NULL && strlen(name) == length && memcmp(name, word, length) == 0) return n;
+  }
+  if (length == 0 || length >= sizeof digits) return -1;
+  memcpy(digits, word, length);
+  digits[length] = '\0';
+  if (!cli_read_count(digits, &number) || number < 1 || number > (uint64_t)order) return -1;
+  return (int)number - 1;
+}
+
+int cli_mode_or_last(const polyad_tensor *tensor, const char *text, int *mode) {
+  char quoted[CLI_QUOTE_BYTES];
+  int order = polyad_tensor_order(tensor);
+  *mode = text == NULL ? order - 1 : cli_mode_of(tensor, order, text, strlen(text));
+  if (*mode >= 0) return 0;
+  return cli_usage_error("--mode %s found; expected a mode by number (1 to %d) or name",
+                         cli_quote(quoted, text), order);
+}

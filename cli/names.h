@@ -29,6 +29,11 @@ int cli_check_init(const char *init, const char *kind);
 
 /** The file format that --input-format names by an extension, for reading; NULL: none. */
 int cli_input_format(const char *extension, polyad_read_options *options);
+/** The mode that the first `length` characters of a word name, from 0, by a name that `labels` has,
+ * or else by its number; -1: none. `labels`: NULL, or a tensor of this order. */
+int cli_mode_of(const polyad_tensor *labels, int order, const char *word, size_t length);
+/** The mode that --mode names, the last where `text` is NULL. 0, or 2 after an error. */
+int cli_mode_or_last(const polyad_tensor *tensor, const char *text, int *mode);
 /** A tensor file whose extension says its format, or "-". */
 int cli_check_tensor_name(const char *path);
 

@@ -1,5 +1,6 @@
 /* A model and new data. */
 #include "new_data.h"
+#include "names.h"
 #include "phases.h"
 #include "text.h"
 #include <stdio.h>
@@ -47,15 +48,8 @@ void cli_new_data_clear(struct cli_new_data *data) {
   polyad_tensor_destroy(data->tensor);
 }
 
-int cli_find_mode(const struct cli_new_data *data, const char *text) {
-  int order = polyad_ktensor_order(data->model);
-  uint64_t number;
-  for (int n = 0; data->outline != NULL && n < order; ++n) {
-    const char *name = polyad_tensor_mode_name(data->outline, n);
-    if (name != NULL && strcmp(name, text) == 0) return n;
-  }
-  if (!cli_read_count(text, &number) || number < 1 || number > (uint64_t)order) return -1;
-  return (int)number - 1;
+int cli_find_mode(const struct cli_new_data *data, const char *text, size_t length) {
+  return cli_mode_of(data->outline, polyad_ktensor_order(data->model), text, length);
 }
 
 static bool has_names(const struct cli_new_data *data) {
@@ -66,16 +60,11 @@ static bool has_names(const struct cli_new_data *data) {
 
 int cli_read_modes(const struct cli_new_data *data, const char *option, const char *text,
                    int *modes, int *count) {
-  char quoted[CLI_QUOTE_BYTES], word[256];
+  char quoted[CLI_QUOTE_BYTES];
   *count = 0;
   for (const char *at = text;; ++at) {
     size_t length = strcspn(at, ",");
-    int mode = -1;
-    if (length < sizeof word) {
-      memcpy(word, at, length);
-      word[length] = '\0';
-      mode = cli_find_mode(data, word);
-    }
+    int mode = cli_find_mode(data, at, length);
     for (int k = 0; k < *count; ++k)
       if (modes[k] == mode) mode = -1;
     if (mode < 0)

@@ -40,8 +40,8 @@ polyad_model_kind cli_model_kind(const char *name);
 int cli_read_modes(const struct cli_new_data *data, const char *option, const char *text,
                    int *modes, int *count);
 
-/** The mode named `text`, from 0; -1 when there is none. */
-int cli_find_mode(const struct cli_new_data *data, const char *text);
+/** The mode that the first `length` characters name, from 0; -1 when there is none. */
+int cli_find_mode(const struct cli_new_data *data, const char *text, size_t length);
 
 /** Members that all these subcommands have: model, file, match, skipped. */
 void cli_json_new_data(cJSON *object, const struct cli_new_data *data);

@@ -1,6 +1,7 @@
 /* --log1p, --tf-idf and --scale. */
 #include "transforms.h"
 #include "json.h"
+#include "names.h"
 #include "options.h"
 #include "text.h"
 #include <string.h>
@@ -14,47 +15,34 @@ const char *cli_transform_given(const struct cli_transforms *transforms, bool on
   return transforms->scale != NULL ? "--scale" : NULL;
 }
 
-/* The mode that a word names, from 0; -1: none. A name counts before a number. */
-static int mode_of(const polyad_tensor *tensor, const char *word, size_t length) {
-  int order = polyad_tensor_order(tensor);
-  char digits[8];
-  uint64_t number;
-  for (int n = 0; n < order; ++n) {
-    const char *name = polyad_tensor_mode_name(tensor, n);
-    if (name != NULL && strlen(name) == length && memcmp(name, word, length) == 0) return n;
-  }
-  if (length == 0 || length >= sizeof digits) return -1;
-  memcpy(digits, word, length);
-  digits[length] = '\0';
-  if (!cli_read_count(digits, &number) || number < 1 || number > (uint64_t)order) return -1;
-  return (int)number - 1;
-}
-
 /* Names may have a comma or a colon, such as date:week: the last one that leaves two modes counts.
  */
 static int tf_idf(const char *text, const polyad_tensor *tensor, polyad_transform *step) {
   char quoted[CLI_QUOTE_BYTES];
+  int order = polyad_tensor_order(tensor);
   for (const char *comma = strchr(text, ','); comma != NULL; comma = strchr(comma + 1, ',')) {
-    int terms = mode_of(tensor, text, (size_t)(comma - text));
-    int documents = mode_of(tensor, comma + 1, strlen(comma + 1));
+    int terms = cli_mode_of(tensor, order, text, (size_t)(comma - text));
+    int documents = cli_mode_of(tensor, order, comma + 1, strlen(comma + 1));
     if (terms < 0 || documents < 0 || terms == documents) continue;
     *step = (polyad_transform){POLYAD_TRANSFORM_TF_IDF, terms, documents};
     return 0;
   }
   return cli_usage_error("--tf-idf %s found; expected two modes, that of the terms and that of the "
                          "documents, by number (1 to %d) or name",
-                         cli_quote(quoted, text), polyad_tensor_order(tensor));
+                         cli_quote(quoted, text), order);
 }
 
 /* MODE or MODE:HOW. */
 static bool scale_step(const polyad_tensor *tensor, const char *word, size_t length,
                        polyad_transform *step) {
   static const char *const ways[] = {":norm", ":sum", ":max"};
-  *step = (polyad_transform){POLYAD_TRANSFORM_SCALE_NORM, mode_of(tensor, word, length), 0};
+  int order = polyad_tensor_order(tensor);
+  *step =
+      (polyad_transform){POLYAD_TRANSFORM_SCALE_NORM, cli_mode_of(tensor, order, word, length), 0};
   for (int k = 0; k < 3 && step->mode < 0; ++k) {
     size_t tail = strlen(ways[k]);
     if (length <= tail || memcmp(word + length - tail, ways[k], tail) != 0) continue;
-    step->mode = mode_of(tensor, word, length - tail);
+    step->mode = cli_mode_of(tensor, order, word, length - tail);
     step->kind = (polyad_transform_kind)(POLYAD_TRANSFORM_SCALE_NORM + k);
   }
   return step->mode >= 0;

@@ -147,7 +147,7 @@ static polyad_status tensor_match_check_labels(const struct match *match, int mo
   return pd_fail(
       match->context, POLYAD_MISMATCH,
       "mode %d has labels in the %s only%s; expected labels in both or in neither, or to "
-      "be matched by number",
+      "match by number",
       pd_shown_mode(match->context, mode), model ? "model" : "tensor",
       model ? "" : " (.ptm files keep a model's labels, .ktensor files do not)");
 }
@@ -193,6 +193,7 @@ static uint64_t translated(const struct match *match, int mode, uint64_t p) {
 static polyad_status fail_unseen(const struct match *match, int mode) {
   const polyad_tensor *tensor = match->tensor;
   char names[(PD_QUOTE_BYTES + 2) * NAMED + 8] = "", quoted[PD_QUOTE_BYTES];
+  const char *called = polyad_tensor_mode_name(tensor, mode);
   uint64_t named[NAMED], count = 0;
   for (uint64_t p = 0; p < tensor->nnz && count < NAMED; ++p) {
     uint64_t i = pd_tensor_index(tensor, mode, p);
@@ -210,10 +211,12 @@ static polyad_status fail_unseen(const struct match *match, int mode) {
       snprintf(names + used, sizeof names - used, "%s%" PRIu64, used > 0 ? ", " : "",
                pd_shown(match->context, i));
   }
-  return pd_fail(match->context, POLYAD_MISMATCH,
-                 "mode %d has indices that the model lacks: %s%s; expected the model's, or that "
-                 "nonzeros of unseen indices be skipped",
-                 pd_shown_mode(match->context, mode), names, count == NAMED ? " ..." : "");
+  return pd_fail(
+      match->context, POLYAD_MISMATCH,
+      "mode %d%s%s%s has indices that the model lacks: %s%s; expected the model's, or to "
+      "skip the nonzeros of unseen ones",
+      pd_shown_mode(match->context, mode), called != NULL ? " (" : "", called != NULL ? called : "",
+      called != NULL ? ")" : "", names, count == NAMED ? " ..." : "");
 }
 
 static polyad_status count_kept(struct match *match) {

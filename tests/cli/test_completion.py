@@ -2,6 +2,7 @@
 
 import csv
 import math
+import re
 
 import numpy as np
 import pytest
@@ -106,6 +107,36 @@ def test_negatives_are_ranked_below(polyad):
     found = polyad.json("predict", "all.ktensor", "part-test.ptn", "-k", "1")
     assert found["positives"] == 36 and 0 < found["negatives"] <= 144
     assert found["auc"] == found["hit_rate"] == found["ndcg"] == 1 and found["rmse"] < 1e-12
+
+
+def test_modes_of_negatives_have_names(polyad):
+    polyad.write("x.csv", "user,film,value\n" + "".join(f"u{i},f{j},1\n" for i in range(6) for j in range(20)
+                                                       if (i + j) % 3))
+    for mode in ("film", "2"):
+        polyad.ok("split", "x.csv", "--test", "0.2", "--negatives", "2", "--mode", mode, "-o", f"by-{mode}")
+    assert polyad.path("by-film-test.ptn").read_bytes() == polyad.path("by-2-test.ptn").read_bytes()
+    for wrong in ("actor", "0", "3"):
+        polyad.fails(2, "split", "x.csv", "--negatives", "2", "-m", wrong, "-o", "by",
+                     says="expected a mode by number (1 to 2) or name")
+    polyad.ok("cpd", "x.csv", "-r", "2", "-o", "m.ptm")
+    ranked = [polyad.json("predict", "m.ptm", "by-film-test.ptn", "--mode", mode) for mode in ("film", "user")]
+    assert ranked[0]["groups"] != ranked[1]["groups"]
+    polyad.fails(2, "predict", "m.ptm", "by-film-test.ptn", "-m", "week", says="--mode 'week' found")
+
+
+def test_few_free_cells_are_told(polyad):
+    """Of each row of four cells three are taken, so that six negatives become one."""
+    polyad.write("x.tns", "".join(f"{i} {j} 1\n" for i in range(1, 11) for j in range(1, 4)) + "1 4 1\n")
+    found = polyad.run("split", "x.tns", "--test", "0.3", "--negatives", "6", "-o", "part")
+    count = int(re.search(r"polyad: (\d+) negatives of 54: ", found.err)[1])
+    assert f"part-test.ptn: {9 + count} entries" in found.out.decode() and count < 54
+
+
+def test_validation_by_a_number_is_a_share(polyad):
+    polyad.write("x.tns", "1 1 1\n2 2 1\n")
+    for wrong in ("2", "0", "1", "-0.1"):
+        polyad.fails(2, "cpd", "x.tns", "-r", "1", "--absent", "unknown", f"--validation={wrong}",
+                     says="expected a share between 0 and 1, or a file")
 
 
 def model_text():

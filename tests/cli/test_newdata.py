@@ -100,7 +100,7 @@ def test_unseen_labels(polyad):
     planted(polyad)
     polyad.write("more.csv", "day,place,hour,value\nsun,a,1,3\nsun,z,1,4\n")
     polyad.fails(1, "project", "model.ptm", "more.csv", "--mode", "day",
-                 says="mode 2 has indices that the model lacks: 'z'")
+                 says="mode 2 (place) has indices that the model lacks: 'z'")
     found = polyad.json("project", "model.ptm", "more.csv", "--mode", "day", "--unseen", "skip", *FEW)
     assert found["skipped"] == 1 and found["nnz"] == 1
     polyad.write("plain.tns", "1 1 2 5\n")
