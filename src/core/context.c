@@ -1,3 +1,5 @@
+/* The context of all calls: threads, memory limit, seed, base of numbers in messages, log, progress
+ * and cancelling. A helper context, of another thread, follows its parent's settings. */
 #include "core/context_internal.h"
 #include "core/helper_context.h"
 #include "core/machine.h"

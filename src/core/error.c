@@ -1,3 +1,5 @@
+/* What the last call of a context said: one message, with the place in a file where there is one.
+ * Text from outside is shown in quotes, without bytes that a terminal would obey. */
 #include "core/context_internal.h"
 #include <stdio.h>
 #include <string.h>

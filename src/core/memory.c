@@ -1,3 +1,6 @@
+/* All memory of the library: blocks are counted against their context's limit, with the peak. Large
+ * ones come from the context's arena, which keeps what is freed for the next block (arena.h), as
+ * long as that raises no peak. */
 #include "core/context_internal.h"
 
 /* Each block is preceded by one alignment unit that remembers its size and owner, so that

@@ -1,3 +1,4 @@
+/* The names of the status codes, and the version. */
 #include <polyad/status.h>
 #include <polyad/version.h>
 

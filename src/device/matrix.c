@@ -1,3 +1,4 @@
+/* Matrices in the memory of a device, and their way to the host, from it, and to another device. */
 #include "device/device.h"
 #include <stdatomic.h>
 

@@ -1,3 +1,5 @@
+/* The formats of the library, and their kernels for a device: the CPU's are built in, others come
+ * with the device's module. */
 #include "device/module.h"
 #include "formats/format.h"
 #include "formats/tables.h"

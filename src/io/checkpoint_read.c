@@ -1,3 +1,4 @@
+/* Reads checkpoints: FILE, or FILE.prev where FILE cannot be used. */
 #include "io/checkpoint.h"
 #include "io/checkpoint_format.h"
 #include "io/system_calls.h"

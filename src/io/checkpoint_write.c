@@ -1,3 +1,6 @@
+/* Writes checkpoints. The new state goes into a temporary file, which its checksum seals; then
+ * FILE.prev becomes a second name of FILE, and the new file takes the name FILE, which is there at
+ * any moment. A lock keeps a second run away. */
 #include "io/atomic_file.h"
 #include "io/checkpoint.h"
 #include "io/checkpoint_format.h"

@@ -1,3 +1,4 @@
+/* Zstandard: frames one after another, decompressed by libzstd as bytes come. */
 #include "io/decoder_internal.h"
 
 polyad_status pd_zstd_start(struct pd_decoder *d) {

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Every file has a unique name and at most 600 lines; no left-overs; sources are listed, not globbed.
+# Every file has a unique name and at most 600 lines, and says what it is; no left-overs; sources are listed, not
+# globbed.
 set -u
 failed=0
 complain() {
@@ -17,6 +18,14 @@ done < <(tools/sources.sh | grep -v '^tests/' | xargs wc -l)
 while read -r found; do
   complain "$found"
 done < <(tools/sources.sh | xargs grep -nE '\bTODO\b|\bFIXME\b|\bXXX\b|^ *#if 0')
+# A file opens with a comment, or its header does. Instances of one set or type have their body's.
+while read -r file; do
+  [[ $file =~ _(plain|avx2|avx512|f32|f64)\.[a-z]+$ ]] && continue
+  for opening in "$file" "${file%.*}.h"; do
+    [ -f "$opening" ] && [[ $(head -c 2 "$opening") == /[*/] ]] && continue 2
+  done
+  complain "$file opens without a comment, and so does its header"
+done < <(tools/sources.sh | grep '^src/')
 # Files of one instruction set are listed by their stem (polyad_isa_sources in cmake/isa.cmake).
 listed() {
   local name

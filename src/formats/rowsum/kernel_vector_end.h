@@ -1,3 +1,4 @@
+/* Takes back the names of kernel_vector.h, so that the next instance can have them. */
 #undef WIDE
 #undef HALF
 #undef VEC
