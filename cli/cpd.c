@@ -394,9 +394,10 @@ static int write_all(struct cpd *cpd, int argc, char **argv) {
   return status;
 }
 
-/* The processes of a launcher join. All but the first have nothing to write. */
-static int join(struct cpd *cpd) {
-  int status = cli_team_join(&cpd->session);
+/* Of the processes of a launcher all but the first have nothing to write. */
+static int open_session(struct cpd *cpd) {
+  cpd->session.joins = true;
+  int status = cli_session_open(&cpd->session);
   if (!cli_team_first(&cpd->session)) {
     cpd->output = NULL;
     cpd->top = 0;
@@ -424,8 +425,7 @@ static int settle_outline(struct cpd *cpd) {
 
 static int run(struct cpd *cpd, int argc, char **argv) {
   struct cli_session *session = &cpd->session;
-  int status = cli_session_open(session);
-  if (status == 0) status = join(cpd);
+  int status = open_session(cpd);
   if (status == 0) status = prepare(cpd);
   if (status == 0) status = build_plan(cpd);
   if (status == 0) status = read_others(cpd);

@@ -48,25 +48,16 @@ int cli_team_gather(struct cli_session *session, const polyad_plan *plan,
              : cli_library_failure(session->context);
 }
 
-/* The device of a member: its place in the plan's list, or the one of every process. */
-static void add_device(cJSON *object, const polyad_plan *plan, int member) {
-  char name[32];
-  const char *at = polyad_plan_device(plan);
-  for (int k = 0; k < member && strchr(at, ',') != NULL; ++k)
-    at = strchr(at, ',') + 1;
-  snprintf(name, sizeof name, "%.*s", (int)strcspn(at, ","), at);
-  cli_json_text(object, "device", name);
-}
-
-static void add_member(cJSON *array, const polyad_plan *plan, const polyad_team_info *member) {
+static void add_member(cJSON *array, const polyad_team_info *member) {
   cJSON *o = cJSON_CreateObject();
   cli_json_count(o, "rank", (uint64_t)member->rank);
-  add_device(o, plan, member->rank);
+  cli_json_text(o, "device", member->device);
   cli_json_count(o, "nnz", member->nnz);
   cli_json_count(o, "rows_read", member->rows_read);
   cli_json_count(o, "rows_owned", member->rows_owned);
   cli_json_count(o, "bytes_format", member->bytes_format);
   cli_json_count(o, "peak_bytes", member->peak_bytes);
+  cli_json_count(o, "device_peak_bytes", member->device_peak_bytes);
   cli_json_count(o, "bytes_sent", member->bytes_sent);
   cli_json_real(o, "seconds_waiting", member->seconds);
   cJSON_AddItemToArray(array, o);
@@ -88,5 +79,5 @@ void cli_json_team(cJSON *object, const polyad_plan *plan, const polyad_team_inf
   cli_json_real(o, "imbalance", (double)members[0].most_nnz * size / (double)nnz);
   cJSON *array = cJSON_AddArrayToObject(o, "members");
   for (int k = 0; k < size; ++k)
-    add_member(array, plan, &members[k]);
+    add_member(array, &members[k]);
 }

@@ -3,6 +3,7 @@
 #include "events.h"
 #include "names.h"
 #include "phases.h"
+#include "processes.h"
 #include "progress.h"
 #include "self.h"
 #include "table.h"
@@ -82,9 +83,10 @@ int cli_session_open(struct cli_session *session) {
   if (session->memory_limit > 0 &&
       polyad_set_memory_limit(session->context, session->memory_limit) != POLYAD_OK)
     return cli_library_failure(session->context);
-  status = cli_device_try(session->device);
+  status = cli_device_try(session->device); /* by a child, which MPI may not like */
+  if (status == 0 && session->joins) status = cli_team_join(session);
   if (status != 0) return status;
-  polyad_status set = polyad_set_device(session->context, session->device);
+  polyad_status set = polyad_team_set_device(session->context, session->team, session->device);
   return cli_library_status(session->context, set);
 }
 

@@ -8,7 +8,8 @@
 
 struct cli_session {
   polyad_context *context;
-  polyad_team *team; /* of the processes of a launcher; NULL: this process is alone */
+  bool joins;        /* the processes of a launcher, if there are several */
+  polyad_team *team; /* of these processes; NULL: this process is alone */
   int warnings;
   /* common options */
   const char *device, *precision, *json, *log;

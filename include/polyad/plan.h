@@ -171,6 +171,8 @@ typedef struct polyad_team_info {
   uint64_t peak_bytes;        /**< polyad_memory_peak() of its context */
   uint64_t bytes_sent;        /**< to other members so far, in everything that was done */
   double seconds;             /**< in calls to other members so far, waiting for them included */
+  char device[32];            /**< where it computes, such as "cuda:1" */
+  uint64_t device_peak_bytes; /**< the most memory that was in use there; 0: it is the host's */
 } polyad_team_info;
 
 /** Tells what this member of a team has and has done. No other member is asked. */

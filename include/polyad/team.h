@@ -41,6 +41,15 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_team_create_mpi(polyad_context *c
                                                                polyad_team **team);
 #define POLYAD_TEAM_WORLD (-1) /**< for polyad_team_create_mpi(): MPI_COMM_WORLD */
 
+/** Chooses the device of a member, as polyad_set_device() does for a process that is alone: every
+ *  member calls it, and may name a device of its own. "cuda" gives the members on each machine its
+ *  GPUs in turn, so that the k-th of them has number k modulo their number; "auto" does so where
+ *  every member sees a GPU, else all have the CPU. NULL as team: polyad_set_device().
+ *  @return what polyad_set_device() returns, or the failure of another member */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_team_set_device(polyad_context *context,
+                                                               polyad_team *team,
+                                                               const char *device);
+
 /** Leaves the team; NULL is fine. Plans of the team are destroyed before. */
 POLYAD_API void polyad_team_destroy(polyad_team *team);
 

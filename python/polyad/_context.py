@@ -43,6 +43,7 @@ class Context:
         self.default_threads = self.most_threads = int(lib.polyad_threads(self.pointer))
         self.alone = False  # the threads that it had were left behind by fork()
         self.device = ""  # as asked for last
+        self.in_turn = False  # it has another by now: its own among the processes of a team
         self.watches = False  # SIGINT, during a call
         self.interrupted = False
         self.used_gpu = False  # a plan was made on one
@@ -65,6 +66,9 @@ class Context:
             made = ffi.new("polyad_team **")
             self.check(lib.polyad_team_create_mpi(self.pointer, number, made))
             self.teams[number] = made[0]
+        self.check(lib.polyad_team_set_device(self.pointer, self.teams[number],
+                                              encode(self.device, "device")))
+        self.in_turn = True
         return self.teams[number]
 
     def check(self, status: int) -> None:
@@ -85,11 +89,11 @@ class Context:
         self.most_threads = max(self.most_threads, threads)
         if _gpus_lost:
             device = _without_gpu(device)
-        if device != self.device:
+        if device != self.device or self.in_turn:
             name = encode(device, "device")
             _cuda.prepare(device)
             self.check(lib.polyad_set_device(self.pointer, name))
-            self.device = device
+            self.device, self.in_turn = device, False
         if not quick:
             self.check(lib.polyad_set_memory_limit(self.pointer, 0))
         lib.polyad_set_seed(self.pointer, seed)

@@ -14,5 +14,7 @@ uint64_t pd_machine_memory(void);
 uint64_t pd_machine_address_space(void);
 /** Bytes of a core's cache of a level (1 to 3); a usual size where the system does not say. */
 uint64_t pd_machine_cache(int level);
+/** The same in all processes on a machine until it starts anew, and another on other machines. */
+uint64_t pd_machine_identity(void);
 
 #endif

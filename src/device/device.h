@@ -29,6 +29,7 @@ struct pd_device {
   const char *kind; /* "cpu", "cuda", … */
   char name[32];    /* "cpu", "cuda:0" */
   int index;
+  uint64_t unit; /* the same for the same GPU in all processes; 0: of the CPU */
   const struct pd_device_functions *functions;
   const struct pd_linalg *linalg;
   void *state; /* private to the device */

@@ -149,6 +149,17 @@ static void count_sent(polyad_team *team, const struct pd_parcel *to) {
     if (k != team->rank) team->bytes_sent += to[k].bytes;
 }
 
+/* Room for parcels, or the failure that all are told of when they meet. */
+static polyad_status reserve_parcels(polyad_context *context, const polyad_team *team,
+                                     const struct pd_collectives *by, void *state,
+                                     const struct pd_parcel *to, const struct pd_parcel *from) {
+  uint64_t bytes = 0;
+  if (by->reserve == NULL) return POLYAD_OK;
+  for (int k = 0; k < team->size; ++k)
+    bytes = pd_add_saturated(bytes, pd_add_saturated(to[k].bytes, from[k].bytes));
+  return by->reserve(context, state, bytes);
+}
+
 static polyad_status team_carry(polyad_context *context, polyad_team *team,
                                 const struct pd_parcel *to, const struct pd_parcel *from) {
   count_sent(team, to);
@@ -299,7 +310,8 @@ polyad_status pd_team_exchange(polyad_context *context, polyad_team *team,
     return POLYAD_OK;
   }
   double started = pd_seconds();
-  polyad_status status = begin(context, team, EXCHANGE, 0, POLYAD_OK);
+  polyad_status ready = reserve_parcels(context, team, team->collectives, team->state, to, from);
+  polyad_status status = begin(context, team, EXCHANGE, 0, ready);
   if (status == POLYAD_OK) status = team_carry(context, team, to, from);
   team->seconds += pd_seconds() - started;
   return status;
@@ -308,7 +320,11 @@ polyad_status pd_team_exchange(polyad_context *context, polyad_team *team,
 polyad_status pd_team_gather_there(polyad_context *context, polyad_team *team, const void *mine,
                                    uint64_t bytes, void *all) {
   double started = pd_seconds();
-  polyad_status status = begin(context, team, GATHER_THERE, bytes, POLYAD_OK);
+  polyad_status ready = POLYAD_OK;
+  if (team->there->reserve != NULL)
+    ready = team->there->reserve(context, team->there_state,
+                                 pd_mul_saturated(bytes, (uint64_t)team->size + 1));
+  polyad_status status = begin(context, team, GATHER_THERE, bytes, ready);
   if (status == POLYAD_OK)
     status = team->there->gather(context, team->there_state, mine, bytes, all);
   team->seconds += pd_seconds() - started;
@@ -318,7 +334,8 @@ polyad_status pd_team_gather_there(polyad_context *context, polyad_team *team, c
 polyad_status pd_team_exchange_there(polyad_context *context, polyad_team *team,
                                      const struct pd_parcel *to, const struct pd_parcel *from) {
   double started = pd_seconds();
-  polyad_status status = begin(context, team, EXCHANGE_THERE, 0, POLYAD_OK);
+  polyad_status ready = reserve_parcels(context, team, team->there, team->there_state, to, from);
+  polyad_status status = begin(context, team, EXCHANGE_THERE, 0, ready);
   if (status == POLYAD_OK) {
     count_sent(team, to);
     status = team->there->exchange(context, team->there_state, to, from);

@@ -27,6 +27,7 @@ struct pd_parcel {
 /** What carries a team's data. Both functions return when the member's own data may be changed
  *  again, and what they fill in is there. */
 struct pd_collectives {
+  bool one_process; /* members are threads of one process, and see each other's memory */
   /** Every member's `bytes` bytes, the same number on all, one after the other in the order of
    *  their ranks. */
   polyad_status (*gather)(polyad_context *context, void *state, const void *mine, uint64_t bytes,
@@ -35,6 +36,10 @@ struct pd_collectives {
    *  sizes agree. The member's own is copied. */
   polyad_status (*exchange)(polyad_context *context, void *state, const struct pd_parcel *to,
                             const struct pd_parcel *from);
+  /** Makes room for a gather or an exchange in which `bytes` bytes come and go, the member's own
+   *  included: before all meet, so that a member without room does not leave the others waiting.
+   *  NULL: none is needed. */
+  polyad_status (*reserve)(polyad_context *context, void *state, uint64_t bytes);
   /** Frees the state, but for that of a struct pd_device_link. `failed`: other members may be gone.
    */
   void (*leave)(void *state, bool failed);
@@ -45,6 +50,8 @@ struct pd_collectives {
  *  waits for all members: what can fail in one of them alone is done before. */
 struct pd_device_link {
   size_t state_bytes;
+  /** Whether the library is there, and has what is needed. */
+  polyad_status (*ready)(polyad_context *context);
   polyad_status (*make_ticket)(polyad_context *context, char ticket[PD_TICKET_BYTES]);
   polyad_status (*join)(polyad_context *context, const struct pd_device *device,
                         const char ticket[PD_TICKET_BYTES], int rank, int size, void *state);
@@ -121,12 +128,15 @@ polyad_status pd_team_gather(polyad_context *context, polyad_team *team, const v
 polyad_status pd_team_exchange(polyad_context *context, polyad_team *team,
                                const struct pd_parcel *to, const struct pd_parcel *from);
 
-/** From now on matrices of the members lie in memory of their devices, of one kind. Where that is
- *  not the host's, a library carries their data if the device has one and each member a device of
- *  its own; else devices of one process copy from each other. Fails where neither is possible. */
+/** From now on matrices of the members lie in memory of their devices. Where that is not the
+ * host's, a library carries their data if the device has one and each member a device of its own;
+ * else devices of one process copy from each other, and those of several send by way of the hosts.
+ *  Fails where devices are of several kinds. */
 polyad_status pd_team_use_device(polyad_context *context, polyad_team *team,
                                  const struct pd_device *device);
 void pd_team_leave_device(polyad_team *team);
+/** By way of the hosts' memory (team_relay.c): sets team->there and its state. */
+polyad_status pd_team_use_relay(polyad_context *context, polyad_team *team);
 /** pd_team_gather() and pd_team_exchange() of data in the devices' memory. On a device that works
  *  by itself they are ordered on its stream and do not wait. */
 polyad_status pd_team_gather_there(polyad_context *context, polyad_team *team, const void *mine,

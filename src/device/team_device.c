@@ -1,13 +1,14 @@
 /* Data of a team in the memory of its members' devices. On the CPU they travel as all others do. On
  * GPUs a library carries them (struct pd_device_link) where every member has a device of its own;
- * else the members, threads of one process, copy from each other's memory: each shows where its
- * data lie, all meet, everyone enqueues the copies that it needs, and all meet again. Either way
- * what travels is not changed on the way, so that results do not depend on it. */
+ * else members that are threads of one process copy from each other's memory: each shows where its
+ * data lie, all meet, everyone enqueues the copies that it needs, and all meet again. Those of
+ * several processes send by way of the hosts' memory (team_relay.c). However they travel, data are
+ * not changed on the way, so that results do not depend on it. */
 #include "device/device.h"
 #include "device/team.h"
 #include "linalg/linalg.h"
+#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /* ---- copies between devices of one process -------------------------------------------------- */
 
@@ -82,24 +83,35 @@ static const struct pd_collectives by_copies = {
 
 /* ---- the way that a team takes --------------------------------------------------------------- */
 
-/* Where a member is: two of one process on one device share its stream. */
+/* What members tell each other of their devices. No padding. */
 struct place {
-  int64_t process;
-  int64_t device;
+  uint64_t unit; /* two with the same share a device */
+  char kind[24];
 };
 
-/* Whether all members are of one process, and whether no two have the same device. */
-static polyad_status find_places(polyad_context *context, polyad_team *team,
-                                 const struct pd_device *device, bool *one_process, bool *apart) {
-  struct place mine = {getpid(), device->index}, *all = NULL;
+/* Fails where they are of several kinds, which have nothing in common but the host. */
+static polyad_status check_kinds(polyad_context *context, const polyad_team *team,
+                                 const struct place *all) {
+  for (int k = 1; k < team->size; ++k)
+    if (strcmp(all[k].kind, all[0].kind) != 0)
+      return pd_fail(context, POLYAD_UNSUPPORTED,
+                     "%s 0 computes on %s and %s %d on %s; expected one kind of device",
+                     team->called, all[0].kind, team->called, k, all[k].kind);
+  return POLYAD_OK;
+}
+
+/* Whether no two members have the same device. */
+static polyad_status compare_places(polyad_context *context, polyad_team *team,
+                                    const struct pd_device *device, bool *apart) {
+  struct place mine = {.unit = device->unit}, *all = NULL;
+  (void)snprintf(mine.kind, sizeof mine.kind, "%s", device->kind);
   PD_TRY(PD_NEW(context, (uint64_t)team->size, &all));
   polyad_status status = pd_team_gather(context, team, &mine, sizeof mine, all);
-  *one_process = *apart = true;
-  for (int k = 0; k < team->size && status == POLYAD_OK; ++k) {
-    *one_process = *one_process && all[k].process == mine.process;
+  if (status == POLYAD_OK) status = check_kinds(context, team, all);
+  *apart = true;
+  for (int k = 0; k < team->size && status == POLYAD_OK; ++k)
     for (int other = 0; other < k; ++other)
-      *apart = *apart && all[k].device != all[other].device;
-  }
+      *apart = *apart && all[k].unit != all[other].unit;
   pd_free(context, all);
   return status;
 }
@@ -110,6 +122,7 @@ static polyad_status try_link(polyad_context *context, polyad_team *team,
   const struct pd_device_link *link = device->linalg->link;
   char ticket[PD_TICKET_BYTES] = "";
   polyad_status made = pd_alloc_zero(context, 1, link->state_bytes, &team->there_state);
+  if (made == POLYAD_OK) made = link->ready(context);
   if (made == POLYAD_OK && team->rank == 0) made = link->make_ticket(context, ticket);
   bool cannot = made != POLYAD_OK;
   PD_TRY(pd_team_any(context, team, &cannot));
@@ -125,7 +138,7 @@ static polyad_status try_link(polyad_context *context, polyad_team *team,
   pd_free(context, team->there_state);
   team->there_state = NULL;
   if (made != POLYAD_OK)
-    pd_log(context, POLYAD_LOG_INFO, "devices copy from each other: %s",
+    pd_log(context, POLYAD_LOG_INFO, "no library carries the data of the devices: %s",
            polyad_last_error(context));
   pd_begin(context);
   return POLYAD_OK;
@@ -146,17 +159,13 @@ static polyad_status use_copies(polyad_context *context, polyad_team *team) {
 }
 
 static polyad_status use_devices(polyad_context *context, polyad_team *team,
-                                 const struct pd_device *device) {
-  bool one_process, apart;
-  PD_TRY(find_places(context, team, device, &one_process, &apart));
-  if (!one_process || device->functions->copy_peer == NULL)
-    return pd_fail(context, POLYAD_UNSUPPORTED,
-                   "%s is the device of a process that shares the tensor with others; expected "
-                   "device cpu, or several GPUs of one process (--device cuda:all)",
-                   device->name);
+                                 const struct pd_device *device, bool apart) {
   if (device->linalg->link != NULL && apart && team->size > 1)
     PD_TRY(try_link(context, team, device));
-  return team->there != NULL ? POLYAD_OK : use_copies(context, team);
+  if (team->there != NULL) return POLYAD_OK;
+  if (team->collectives->one_process && device->functions->copy_peer != NULL)
+    return use_copies(context, team);
+  return pd_team_use_relay(context, team);
 }
 
 void pd_team_leave_device(polyad_team *team) {
@@ -173,7 +182,9 @@ polyad_status pd_team_use_device(polyad_context *context, polyad_team *team,
   if (team->there != NULL && team->device == device) return POLYAD_OK;
   pd_team_leave_device(team);
   team->device = device;
-  if (!device->functions->host_memory) return use_devices(context, team, device);
+  bool apart;
+  PD_TRY(compare_places(context, team, device, &apart));
+  if (!device->functions->host_memory) return use_devices(context, team, device, apart);
   team->there = team->collectives;
   team->there_state = team->state;
   return POLYAD_OK;

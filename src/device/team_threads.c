@@ -83,8 +83,10 @@ static void threads_leave(void *state, bool failed) {
   PD_FREE(NULL, shared->shown, shared->member, shared);
 }
 
-static const struct pd_collectives thread_collectives = {
-    .gather = threads_gather, .exchange = threads_exchange, .leave = threads_leave};
+static const struct pd_collectives thread_collectives = {.one_process = true,
+                                                         .gather = threads_gather,
+                                                         .exchange = threads_exchange,
+                                                         .leave = threads_leave};
 
 static polyad_status create_shared(polyad_context *context, int size, struct shared **out) {
   struct shared *shared = NULL;

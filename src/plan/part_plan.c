@@ -7,6 +7,7 @@
 #include "plan/plan_create.h"
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static polyad_status part_plan_check_device(polyad_context *context,
@@ -131,6 +132,11 @@ void polyad_plan_team_info(const polyad_plan *plan, polyad_team_info *info) {
   }
   info->bytes_format = pd_storage_bytes(plan->format, plan->storage);
   info->peak_bytes = polyad_memory_peak(plan->context);
+  (void)snprintf(info->device, sizeof info->device, "%s", plan->device->name);
+  if (plan->device->functions->memory_used != NULL) {
+    uint64_t in_use;
+    plan->device->functions->memory_used(plan->device, &in_use, &info->device_peak_bytes);
+  }
   if (part == NULL) return;
   info->rank = part->team->rank;
   info->size = part->team->size;

@@ -94,6 +94,7 @@ def test_several_processes_find_what_one_finds(polyad, method, sizes):
         assert found["processes"] == size and math.prod(found["team"]["grid"]) == size
         members = found["team"]["members"]
         assert [m["rank"] for m in members] == list(range(size))
+        assert {m["device"] for m in members} == {"cpu"}
         assert sum(m["nnz"] for m in members) == alone["nnz"] == found["nnz"]
         assert sum(m["rows_owned"] for m in members) == sum(alone["dims"])
         told(polyad, size, *arguments, "-o", "b.ktensor")
@@ -161,6 +162,19 @@ def test_what_needs_the_whole_tensor_is_refused(noisy):
     for more in (("--report", "x.html"), ("--init", "hosvd"), ("-a", "apr-pdnr"), ("--absent", "unknown")):
         noisy.fails(2, "cpd", "x.tns", "-r", "2", *more, says="2 processes",
                     env={"OMPI_COMM_WORLD_SIZE": "2"})  # as mpirun tells it
+
+
+def test_a_device_that_is_not_there_ends_all(noisy):
+    for device in ("cuda:4000", "abacus", "cpu,cpu"):
+        result = run(noisy, 3, "cpd", "x.tns", "-r", "2", "--device", device)
+        errors = [line for line in result.stderr.splitlines() if line.startswith("polyad: error:")]
+        assert result.returncode != 0 and result.stdout == "" and len(errors) == 1, result.stderr
+
+
+def test_one_process_may_not_have_another_kind_of_device(noisy):
+    result = run_unlike(noisy, ["cpd", "x.tns", "-r", "2", "--quiet"], more=["--device", "abacus"])
+    errors = [line for line in result.stderr.splitlines() if line.startswith("polyad: error:")]
+    assert result.returncode != 0 and len(errors) == 1 and "process 1: device 'abacus'" in errors[0], errors
 
 
 def test_a_missing_file_and_a_full_output_end_all(noisy):

@@ -24,6 +24,15 @@ static void cuda_module_describe(const struct pd_cuda_state *state,
   snprintf(text->capability, sizeof text->capability, "%d.%d", about->major, about->minor);
 }
 
+/* Of the identifier that NVIDIA gives a GPU, or a part of one: the same whatever the number by
+ * which a process sees it. */
+static uint64_t cuda_module_unit(const struct cudaDeviceProp *about) {
+  uint64_t half[2];
+  _Static_assert(sizeof half == sizeof about->uuid, "the identifier has 16 bytes");
+  memcpy(half, &about->uuid, sizeof half);
+  return (half[0] * UINT64_C(0x9e3779b97f4a7c15)) ^ half[1];
+}
+
 static bool cuda_module_add_device(int index, struct pd_module *module) {
   struct cudaDeviceProp about;
   cudaError_t code = cudaGetDeviceProperties(&about, index);
@@ -42,6 +51,7 @@ static bool cuda_module_add_device(int index, struct pd_module *module) {
   struct pd_cuda_state *state = &states[module->device_count];
   state->device = (struct pd_device){.kind = "cuda",
                                      .index = index,
+                                     .unit = cuda_module_unit(&about),
                                      .functions = &pd_cuda_device_functions,
                                      .linalg = &pd_cuda_linalg,
                                      .state = state};

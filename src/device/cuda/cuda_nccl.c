@@ -77,10 +77,14 @@ static polyad_status nccl_check(polyad_context *context, int code, const char *c
                                 nccl.error_string(code));
 }
 
+static polyad_status nccl_ready(polyad_context *context) {
+  pthread_once(&once, nccl_load);
+  return why_not[0] == '\0' ? POLYAD_OK
+                            : pd_cuda_services->fail(context, POLYAD_UNSUPPORTED, "%s", why_not);
+}
+
 static polyad_status nccl_make_ticket(polyad_context *context, char ticket[PD_TICKET_BYTES]) {
   nccl_id id;
-  pthread_once(&once, nccl_load);
-  if (why_not[0] != '\0') return pd_cuda_services->fail(context, POLYAD_UNSUPPORTED, "%s", why_not);
   PD_TRY(nccl_check(context, nccl.get_unique_id(&id), "ncclGetUniqueId"));
   memcpy(ticket, id.internal, sizeof id.internal);
   return POLYAD_OK;
@@ -160,6 +164,7 @@ static polyad_status nccl_exchange(polyad_context *context, void *state, const s
 
 const struct pd_device_link pd_cuda_nccl = {
     .state_bytes = sizeof(struct nccl_member),
+    .ready = nccl_ready,
     .make_ticket = nccl_make_ticket,
     .join = nccl_join,
     .collectives = {.gather = nccl_gather, .exchange = nccl_exchange, .leave = nccl_leave}};

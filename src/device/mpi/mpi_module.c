@@ -39,11 +39,10 @@ static polyad_status mpi_gather(polyad_context *context, void *user, const void 
 
 static int pieces(uint64_t bytes) { return (int)((bytes + MOST_BYTES - 1) / MOST_BYTES); }
 
-static polyad_status mpi_module_reserve(polyad_context *context, struct state *state,
-                                        const struct pd_parcel *to, const struct pd_parcel *from) {
-  int count = 0;
-  for (int k = 0; k < state->size; ++k)
-    if (k != state->rank) count += pieces(to[k].bytes) + pieces(from[k].bytes);
+/* Room for the messages of an exchange of so many bytes: one or more to and from every member. */
+static polyad_status mpi_reserve(polyad_context *context, void *user, uint64_t bytes) {
+  struct state *state = user;
+  int count = 2 * state->size + pieces(bytes);
   if (count <= state->room) return POLYAD_OK;
   core->free(context, state->requests);
   state->requests = NULL;
@@ -52,6 +51,14 @@ static polyad_status mpi_module_reserve(polyad_context *context, struct state *s
       core->alloc(context, (uint64_t)count, sizeof *state->requests, (void **)&state->requests);
   if (status == POLYAD_OK) state->room = count;
   return status;
+}
+
+static uint64_t parcels_bytes(const struct state *state, const struct pd_parcel *to,
+                              const struct pd_parcel *from) {
+  uint64_t bytes = 0;
+  for (int k = 0; k < state->size; ++k)
+    bytes += to[k].bytes + from[k].bytes;
+  return bytes;
 }
 
 /* Posts the messages of one parcel. */
@@ -74,7 +81,7 @@ static polyad_status mpi_exchange(polyad_context *context, void *user, const str
                                   const struct pd_parcel *from) {
   struct state *state = user;
   int posted = 0;
-  polyad_status status = mpi_module_reserve(context, state, to, from);
+  polyad_status status = mpi_reserve(context, state, parcels_bytes(state, to, from));
   /* Every member begins with its next neighbour, so that not all send to the same one. */
   for (int step = 1; step < state->size && status == POLYAD_OK; ++step) {
     int source = (state->rank - step + state->size) % state->size;
@@ -125,7 +132,7 @@ static polyad_status describe(polyad_context *context, struct state *state,
   if (status == POLYAD_OK)
     status = check(context, "MPI_Comm_size", MPI_Comm_size(state->communicator, &state->size));
   *member = (struct pd_mpi_member){state->rank, state->size, state};
-  return status;
+  return status == POLYAD_OK ? mpi_reserve(context, state, 0) : status;
 }
 
 static polyad_status mpi_join(polyad_context *context, bool world, int handle,
@@ -150,9 +157,11 @@ static polyad_status mpi_join(polyad_context *context, bool world, int handle,
   return status;
 }
 
-static const struct pd_mpi_module mpi_module = {
-    .collectives = {.gather = mpi_gather, .exchange = mpi_exchange, .leave = mpi_leave},
-    .join = mpi_join};
+static const struct pd_mpi_module mpi_module = {.collectives = {.gather = mpi_gather,
+                                                                .exchange = mpi_exchange,
+                                                                .reserve = mpi_reserve,
+                                                                .leave = mpi_leave},
+                                                .join = mpi_join};
 
 __attribute__((visibility("default"))) int pd_module_entry(const struct pd_services *services,
                                                            struct pd_module *module);
