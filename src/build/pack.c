@@ -2,7 +2,13 @@
  * records of a block, and then the values are. Blocks are small enough to stay in the nearest cache
  * from one piece to the next. */
 #include "build/pack.h"
+#include "build/pack_block.h"
+#include "core/isa.h"
 #include <string.h>
+
+extern const struct pd_pack_functions pd_pack_functions_plain, pd_pack_functions_avx2,
+    pd_pack_functions_avx512;
+static const struct pd_pack_functions *const pack_functions[] = PD_FOR_EACH_ISA(&pd_pack_functions);
 
 /* Finds the arrays of nonzeros [first, first + count) in the wanted modes. */
 static void find_block(const struct pd_record_source *source, uint64_t first, uint64_t count,
@@ -17,33 +23,14 @@ static void find_block(const struct pd_record_source *source, uint64_t first, ui
   block->values = (const char *)tensor->values + first * pd_type_bytes(tensor->type);
 }
 
-/* One piece of all records of a block: loops without branches, which vectorise. */
-static void add_piece(const struct pd_piece *piece, const polyad_tensor *tensor,
-                      const struct pd_block *block, uint64_t count, uint64_t *restrict word) {
-  const int low = piece->low, shift = piece->shift;
-  const uint64_t mask = pd_low_mask(piece->bits);
-  if (tensor->index_bytes[piece->mode] == 4) {
-    const uint32_t *index = block->index[piece->mode];
-    for (uint64_t p = 0; p < count; ++p)
-      word[p] |= ((uint64_t)index[p] >> low & mask) << shift;
-  } else {
-    const uint64_t *index = block->index[piece->mode];
-    for (uint64_t p = 0; p < count; ++p)
-      word[p] |= (index[p] >> low & mask) << shift;
-  }
+const struct pd_pack_functions *pd_pack_block_functions(void) {
+  return pack_functions[pd_isa_current()];
 }
 
-/* Values that are whole numbers. */
-static void add_counts(polyad_type type, const void *values, uint64_t count,
-                       uint64_t *restrict word) {
-  const double *wide = values;
-  const float *narrow = values;
-  if (type == POLYAD_F64)
-    for (uint64_t p = 0; p < count; ++p)
-      word[p] |= (uint64_t)(uint32_t)(int32_t)wide[p];
-  else
-    for (uint64_t p = 0; p < count; ++p)
-      word[p] |= (uint64_t)(uint32_t)(int32_t)narrow[p];
+static void add_piece(const struct pd_piece *piece, const polyad_tensor *tensor,
+                      const struct pd_block *block, uint64_t count, uint64_t *word) {
+  pd_pack_block_functions()->add_piece(piece, tensor->index_bytes[piece->mode],
+                                       block->index[piece->mode], count, word);
 }
 
 static void add_values(const struct pd_record_source *source, const struct pd_layout *layout,
@@ -53,7 +40,7 @@ static void add_values(const struct pd_record_source *source, const struct pd_la
     for (uint64_t p = 0; p < count; ++p)
       word[p] |= first + p;
   else if (layout->value_bits < 8 * layout->value_bytes)
-    add_counts(source->tensor->type, block->values, count, word);
+    pd_pack_block_functions()->add_counts(source->tensor->type, block->values, count, word);
   else if (layout->value_bits == 64)
     memcpy(word, block->values, count * sizeof *word);
   else

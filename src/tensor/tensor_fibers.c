@@ -8,7 +8,8 @@
 enum {
   THREAD_GRAIN = 1 << 14,
   REGISTERS = PD_TUPLE_REGISTERS,
-  CELLS_MOST = 1 << 23, /* a megabyte of bits for each thread */
+  CELLS_MOST = 1 << 23,    /* a megabyte of bits for each thread */
+  CELLS_AT_ONCE = 1 << 18, /* bits that stay in the nearest cache: no dearer than a sample */
   CELLS_THREADS = 16
 };
 
@@ -176,26 +177,65 @@ static polyad_status count_cells(polyad_context *context, const polyad_tensor *t
   return status;
 }
 
-/* Exactly where few are possible; else from a sample where it has enough, or from all. */
+/* Places of a sorted tensor at which one of the first `modes` indices changes: as many as there are
+ * tuples of them. */
+static uint64_t count_leading(const polyad_context *context, const polyad_tensor *tensor,
+                              int modes) {
+  const struct pd_tuple_functions *functions = tuple_functions[pd_isa_current()];
+  int threads = pd_threads_for(context, tensor->nnz, THREAD_GRAIN);
+  uint64_t changes = 1, blocks = tensor->nnz / PD_TUPLE_BLOCK + 1;
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : changes)
+  for (uint64_t b = 0; b < blocks; ++b) {
+    struct pd_tuple_block block = {tensor, b * PD_TUPLE_BLOCK, PD_TUPLE_BLOCK};
+    if (b == 0) block.first = 1; /* the first nonzero follows none */
+    uint64_t end = (b + 1) * PD_TUPLE_BLOCK < tensor->nnz ? (b + 1) * PD_TUPLE_BLOCK : tensor->nnz;
+    block.count = end > block.first ? end - block.first : 0;
+    changes += functions->changes(&block, modes);
+  }
+  return changes;
+}
+
+/* The modes n in `wanted` from which on at most `most` tuples are possible. */
+static uint32_t with_cells(const polyad_tensor *tensor, int modes, uint32_t wanted, uint64_t most) {
+  uint32_t found = 0;
+  for (int n = 0; n < tensor->order; ++n)
+    if ((wanted >> n & 1) != 0 && cells_of(tensor, n, modes) <= most) found |= UINT32_C(1) << n;
+  return found;
+}
+
+static polyad_status count_cells_from(polyad_context *context, const polyad_tensor *tensor,
+                                      const struct pd_tuple_source *source, int modes,
+                                      uint32_t from, double count[POLYAD_MAX_ORDER]) {
+  for (int n = 0; n < tensor->order; ++n) {
+    if ((from >> n & 1) == 0) continue;
+    if (n == 0 && source == NULL)
+      count[n] = (double)count_leading(context, tensor, modes);
+    else
+      PD_TRY(count_cells(context, tensor, source, n, modes, cells_of(tensor, n, modes), &count[n]));
+  }
+  return POLYAD_OK;
+}
+
+/* Exactly where the order of the nonzeros or a few cells tell; else from a sample where it has
+ * enough, and again exactly where it has not and the cells are not too many, or from all. */
 static polyad_status count_sampled(polyad_context *context, const polyad_tensor *tensor,
                                    const struct pd_tuple_source *source, int modes,
                                    double count[POLYAD_MAX_ORDER]) {
+  const uint32_t all = (UINT32_C(1) << tensor->order) - 1;
   bool sample = tensor->nnz >= PD_FIBERS_SAMPLED_LEAST;
-  uint32_t many = 0, few = 0;
-  for (int n = 0; n < tensor->order; ++n) {
-    uint64_t cells = cells_of(tensor, n, modes);
-    if (cells <= CELLS_MOST)
-      PD_TRY(count_cells(context, tensor, source, n, modes, cells, &count[n]));
-    else
-      many |= UINT32_C(1) << n;
-  }
-  if (many == 0) return POLYAD_OK;
-  PD_TRY(count_distinct(context, tensor, source, modes, sample, many, count));
+  uint32_t countable = with_cells(tensor, modes, all, CELLS_MOST), few = 0;
+  uint32_t exactly =
+      sample ? with_cells(tensor, modes, countable, CELLS_AT_ONCE) | (countable & 1) : countable;
+  PD_TRY(count_cells_from(context, tensor, source, modes, exactly, count));
+  if (exactly == all) return POLYAD_OK;
+  PD_TRY(count_distinct(context, tensor, source, modes, sample, all & ~exactly, count));
   for (int n = 0; n < tensor->order && sample; ++n) {
-    if ((many >> n & 1) == 0) continue;
+    if ((exactly >> n & 1) != 0) continue;
     count[n] *= PD_TUPLE_SAMPLE_RATE;
     if (count[n] < PD_FIBERS_SAMPLED_LEAST) few |= UINT32_C(1) << n;
   }
+  PD_TRY(count_cells_from(context, tensor, source, modes, few & countable, count));
+  few &= ~countable;
   return few == 0 ? POLYAD_OK : count_distinct(context, tensor, source, modes, false, few, count);
 }
 

@@ -29,10 +29,10 @@ struct pd_tuple_source {
 polyad_status pd_tensor_estimate_fibers(polyad_context *context, const polyad_tensor *tensor,
                                         uint64_t fibers[POLYAD_MAX_ORDER]);
 
-/** What the choice of a format needs; `source` NULL: the host looks. Exact where no more than 2^23
- * fibers along a mode are possible; else the same from one fiber in 16, where there are
- * PD_FIBERS_SAMPLED_LEAST of them or more. The standard error of n fibers is sqrt(15 / n), at
- * most 2.2%, beside the 0.8% above. */
+/** What the choice of a format needs; `source` NULL: the host looks. From one fiber in 16 where
+ * there are PD_FIBERS_SAMPLED_LEAST of them or more: the standard error of n fibers is sqrt(15 /
+ * n), at most 2.2%, beside the 0.8% above. Exact where no more than 2^18 fibers along a mode are
+ * possible, and where no more than 2^23 are and they are fewer than that or along the last mode. */
 polyad_status pd_tensor_sample_fibers(polyad_context *context, const polyad_tensor *tensor,
                                       const struct pd_tuple_source *source,
                                       uint64_t fibers[POLYAD_MAX_ORDER]);

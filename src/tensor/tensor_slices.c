@@ -32,9 +32,34 @@ static inline __attribute__((always_inline)) void count_slices_sized(const polya
     ++counts[bytes == 4 ? narrow[p] : wide[p]];
 }
 
+/* The first nonzero from p on whose first index is larger; the tensor is sorted. Steps that double
+ * pass it, and halves find it. */
+static uint64_t end_of_slice(const polyad_tensor *tensor, uint64_t p, uint64_t end) {
+  const uint64_t i = pd_tensor_index(tensor, 0, p);
+  uint64_t step = 1, next = p + 1;
+  while (next < end && pd_tensor_index(tensor, 0, next) == i) {
+    p = next;
+    step *= 2;
+    next = end - p > step ? p + step : end;
+  }
+  while (next - p > 1) { /* p is in the slice, next is not */
+    uint64_t middle = p + (next - p) / 2;
+    if (pd_tensor_index(tensor, 0, middle) == i)
+      p = middle;
+    else
+      next = middle;
+  }
+  return next;
+}
+
 static void tensor_slices_count_part(const polyad_tensor *tensor, int mode, uint64_t begin,
                                      uint64_t end, uint64_t *counts) {
-  if (tensor->index_bytes[mode] == 4)
+  if (mode == 0)
+    for (uint64_t p = begin, next; p < end; p = next) {
+      next = end_of_slice(tensor, p, end);
+      counts[pd_tensor_index(tensor, 0, p)] += next - p;
+    }
+  else if (tensor->index_bytes[mode] == 4)
     count_slices_sized(tensor, mode, 4, begin, end, counts);
   else
     count_slices_sized(tensor, mode, 8, begin, end, counts);

@@ -22,6 +22,9 @@ struct pd_tuple_functions {
   /** Sets the bits of the cells in `modes` modes from mode `first` on, of which there are fewer
    * than 2^32. */
   void (*mark)(const struct pd_tuple_block *block, int first, int modes, uint64_t *bits);
+  /** How many nonzeros differ from the one before in one of the first `modes` modes; the first of
+   *  the block has one before it. */
+  uint64_t (*changes)(const struct pd_tuple_block *block, int modes);
 };
 
 #endif

@@ -134,4 +134,22 @@ static void tuple_block_mark(const struct pd_tuple_block *block, int first, int 
     bits[cell[p] >> 6] |= UINT64_C(1) << (cell[p] & 63);
 }
 
-const struct pd_tuple_functions TABLE = {tuple_block_see, tuple_block_mark};
+static uint64_t tuple_block_changes(const struct pd_tuple_block *block, int modes) {
+  uint32_t differs[PD_TUPLE_BLOCK] = {0};
+  uint64_t changes = 0;
+  for (int n = 0; n < modes; ++n) {
+    const uint32_t *narrow = (const uint32_t *)block->tensor->index[n] + block->first;
+    const uint64_t *wide = (const uint64_t *)block->tensor->index[n] + block->first;
+    if (block->tensor->index_bytes[n] == 4)
+      for (uint64_t p = 0; p < block->count; ++p)
+        differs[p] |= narrow[p] ^ narrow[p - 1];
+    else
+      for (uint64_t p = 0; p < block->count; ++p)
+        differs[p] |= wide[p] != wide[p - 1];
+  }
+  for (uint64_t p = 0; p < block->count; ++p)
+    changes += differs[p] != 0;
+  return changes;
+}
+
+const struct pd_tuple_functions TABLE = {tuple_block_see, tuple_block_mark, tuple_block_changes};
