@@ -1,4 +1,6 @@
-/* Rows that several work groups have parts of: pulled from their carries in the order of the work
+/* What joins or prepares the results of the kernels over rows.
+ *
+ * Rows that several work groups have parts of: pulled from their carries in the order of the work
  * groups. A work item has one column of the row that goes on after its work group. Include once per
  * type. */
 #include "portable/real_types.h"
@@ -31,6 +33,18 @@ PD_KERNEL OF_TYPE(zero_rows)(PD_ITEM PD_JOB(pd_rows_job) job,
   if (row >= rows) return;
   if (!job.atomic && (used[row / 32] >> row % 32 & 1u) != 0) return;
   out[row * job.out_stride + PD_INDEX % job.rank] = 0;
+}
+
+/* The sums of `each` consecutive numbers, in order; the last may be of fewer. */
+PD_KERNEL OF_TYPE(sum_gains)(PD_ITEM pd_u64 count, pd_u64 each,
+                             const PD_GLOBAL double *PD_RESTRICT from,
+                             PD_GLOBAL double *PD_RESTRICT to) {
+  const pd_u64 begin = PD_INDEX * each, end = begin + each < count ? begin + each : count;
+  if (PD_INDEX > 0 && begin >= count) return;
+  double sum = 0;
+  for (pd_u64 k = begin; k < end; ++k)
+    sum += from[k];
+  to[PD_INDEX] = sum;
 }
 
 #include "portable/real_types_end.h"

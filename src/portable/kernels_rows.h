@@ -14,8 +14,10 @@
  *   PD_KIND      one of the kinds below
  *   PD_INSTANCE(x)  name of the kernel */
 #define PD_KIND_SUM 0
-#define PD_KIND_PHI 1    /* out = Phi; the tile holds all columns */
-#define PD_KIND_DOTS 2   /* weights: models of the nonzeros, at last slopes of the gain there */
+#define PD_KIND_PHI 1 /* out = Phi; the tile holds all columns */
+#define PD_KIND_DOTS                                                                               \
+  2                      /* weights: models of the nonzeros, at last slopes of the gain there; or  \
+                            head, as doubles: the gains of each segment */
 #define PD_KIND_PI 3     /* out(p, r) = Pi of nonzero p */
 #define PD_KIND_STORED 4 /* Phi from stored rows of Pi, the tile holds all columns */
 
@@ -108,6 +110,9 @@ PD_KERNEL PD_INSTANCE(rows)(
     PD_EACH_VECTOR total[v] = OF_TYPE(widen)(sum[v]);
 #endif
 #endif
+#if PD_KIND == PD_KIND_DOTS
+    double gained = 0;
+#endif
 #if PD_NEEDS_B
     VEC model[PD_VECTORS];
     PD_EACH_VECTOR model[v] = PD_GET(b + id * job.b_stride, v);
@@ -153,6 +158,9 @@ PD_KERNEL PD_INSTANCE(rows)(
 #endif
 #endif
     }
+#if PD_KIND == PD_KIND_DOTS
+    if (job.dots & PD_DOTS_GAINS && lane == 0) ((PD_GLOBAL double *)head)[group] = gained;
+#endif
 #if PD_WALKS_ROWS && PD_KIND != PD_KIND_DOTS
 #if PD_WIDE_SUMS
     PD_EACH_VECTOR sum[v] = OF_TYPE(narrow)(total[v] + OF_TYPE(widen)(sum[v]));

@@ -71,6 +71,9 @@ static rows_run *const runs[2][PD_ROWS_KINDS][PD_ROWS_CLASSES][PD_ROWS_TILES] = 
       PD_CPU_RUN(launch->groups, threads,                                                          \
                  join_rows_##S(item, *job, at->row_start, at->row_id, at->chunk_row, at->head,     \
                                at->tail, at->out));                                                \
+    else if (launch->what == PD_ROWS_GAINS)                                                        \
+      PD_CPU_RUN(launch->groups, threads,                                                          \
+                 sum_gains_##S(item, launch->rows, job->segment, at->head, at->out));              \
     else                                                                                           \
       PD_CPU_RUN(launch->groups, threads,                                                          \
                  zero_rows_##S(item, *job, at->used, launch->rows, at->out));                      \

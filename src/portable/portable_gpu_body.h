@@ -34,6 +34,10 @@ extern "C" PD_GPU_ERROR PD_GPU_NAME(rows)(const struct pd_rows_launch *launch,
         static_cast<const pd_u32 *>(at->row_id), static_cast<const pd_u32 *>(at->chunk_row),
         static_cast<const REAL *>(at->head), static_cast<const REAL *>(at->tail),
         static_cast<REAL *>(at->out));
+  else if (launch->what == PD_ROWS_GAINS)
+    OF_TYPE(sum_gains)<<<blocks_for(launch->groups), THREADS, 0, stream>>>(
+        launch->rows, launch->job.segment, static_cast<const double *>(at->head),
+        static_cast<double *>(at->out));
   else
     OF_TYPE(zero_rows)<<<blocks_for(launch->groups), THREADS, 0, stream>>>(
         launch->job, static_cast<const pd_u32 *>(at->used), launch->rows,

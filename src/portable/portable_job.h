@@ -14,6 +14,11 @@
 #define PD_HAS_LAST 2u  /* its last row began in its segment and goes on after it */
 #define PD_THROUGH 4u   /* its first row neither begins nor ends in the segment */
 
+/* Bits of a pass that only adds up dot products. */
+#define PD_DOTS_FIRST 1u
+#define PD_DOTS_LAST 2u
+#define PD_DOTS_GAINS 4u /* the last sums the gains of each segment, instead of storing slopes */
+
 /* Rows that are summed over the nonzeros of a list. Index k of nonzero p: (word >> shift) & mask.
  */
 struct pd_rows_job {
@@ -29,7 +34,7 @@ struct pd_rows_job {
   pd_u32 column, columns, rank; /* first column and columns of this pass; columns in all */
   pd_u32 has_row_id;            /* 0: row k of the list is output row k */
   pd_u32 atomic;   /* rows that groups share: 1 added atomically, 0 pulled from carries */
-  pd_u32 dots;     /* of a pass that only adds up dot products: bit 0 the first, bit 1 the last */
+  pd_u32 dots;     /* of a pass that only adds up dot products: PD_DOTS_... */
   pd_u32 prefetch; /* bit k: factor k does not stay in the cache by itself */
   pd_u32 loss;     /* PD_LOSS_... */
   double least;    /* the least model that is divided by */

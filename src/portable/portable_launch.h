@@ -25,11 +25,13 @@ enum { PD_STREAM_UNIT = 4096 };
 enum pd_rows_what {
   PD_ROWS_SUM,    /* out = MTTKRP */
   PD_ROWS_PHI,    /* out = Phi; the tile holds all columns */
-  PD_ROWS_DOTS,   /* out = values over the model's values, tile after tile */
+  PD_ROWS_DOTS,   /* out = slopes of the gain at the model's values, tile after tile; or, with
+                     PD_DOTS_GAINS, head = doubles, the gains of each group's segment */
   PD_ROWS_PI,     /* out = rows of Pi, one per nonzero */
   PD_ROWS_STORED, /* Phi from stored rows of Pi (factor 0); the tile holds all columns */
   PD_ROWS_JOIN,   /* rows that work groups share */
-  PD_ROWS_ZERO    /* rows without nonzeros, or with job.atomic all */
+  PD_ROWS_ZERO,   /* rows without nonzeros, or with job.atomic all */
+  PD_ROWS_GAINS   /* doubles: out[i] = sum of `rows` numbers of head, job.segment at a time */
 };
 
 enum { PD_ROWS_KINDS = 5, PD_ROWS_CLASSES = 4, PD_ROWS_TILES = 4, PD_ROWS_PARTIAL = 3 };
@@ -48,8 +50,8 @@ struct pd_rows_launch {
   polyad_type type;
   int inputs_class; /* see pd_rows_class() */
   int tile;
-  uint64_t groups; /* of lanes, each with a segment; PD_ROWS_JOIN and _ZERO: work items */
-  uint64_t rows;   /* PD_ROWS_ZERO: of out */
+  uint64_t groups; /* of lanes, each with a segment; from PD_ROWS_JOIN on: work items */
+  uint64_t rows;   /* PD_ROWS_ZERO: of out; PD_ROWS_GAINS: numbers of head */
   struct pd_rows_job job;
   struct pd_rows_pointers at;
 };

@@ -11,9 +11,13 @@ PD_EACH_STEP {
 #endif
 #if PD_KIND == PD_KIND_DOTS
   if (p + j < end && lane == 0) {
-    if (!(job.dots & 1u)) dot += out[p + j];
-    if (job.dots & 2u) dot = PD_LOSS_SLOPE(job.loss, value[j], dot, (REAL)job.least);
-    out[p + j] = dot;
+    const pd_u32 gains = job.dots & PD_DOTS_LAST && job.dots & PD_DOTS_GAINS;
+    if (!(job.dots & PD_DOTS_FIRST)) dot += out[p + j];
+    if (gains)
+      gained += PD_LOSS_GAIN(job.loss, (double)value[j], (double)dot);
+    else if (job.dots & PD_DOTS_LAST)
+      dot = PD_LOSS_SLOPE(job.loss, value[j], dot, (REAL)job.least);
+    if (!gains) out[p + j] = dot;
   }
 #elif PD_IS_PHI
   REAL weight = PD_LOSS_SLOPE(job.loss, value[j], dot, (REAL)job.least);

@@ -1,6 +1,6 @@
 /* The kernels that are written once, in every edition, on the CPU with each of its instruction
- * sets, on OpenCL and on GPUs, against the oracles: MTTKRP, and Phi on the fly and from stored rows
- * of Pi. */
+ * sets, on OpenCL and on GPUs, against the oracles: MTTKRP, Phi on the fly and from stored rows of
+ * Pi, and the log-likelihood. */
 #include "core/isa.h"
 #include "device/device_registry.h"
 #include "harness.h"
@@ -10,6 +10,7 @@
 #include <float.h>
 #include <math.h>
 #include <polyad/bench.h>
+#include <polyad/gcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,6 +133,68 @@ static void compare_phi(polyad_measurement *measurement, const struct problem *p
   free(out);
 }
 
+/* The sum of the model over all cells: products of sums of columns. */
+static long double mass_of(const struct problem *problem) {
+  long double mass = 0;
+  for (size_t r = 0; r < problem->rank; ++r) {
+    long double product = 1;
+    for (int n = 0; n < problem->from->order; ++n) {
+      long double sum = 0;
+      for (size_t i = 0; i < (size_t)problem->from->dims[n]; ++i)
+        sum += problem->factor[n][i * problem->rank + r];
+      product *= sum;
+    }
+    mass += product;
+  }
+  return mass;
+}
+
+/* What Poisson's loss sums over the nonzeros, -x log m, and of how large terms; a model that is
+ * relatively wrong by e moves its term by x e. */
+static long double terms_of(const struct problem *problem, long double *size, long double *counts) {
+  const int order = problem->from->order;
+  long double sum = 0;
+  *size = *counts = 0;
+  for (size_t p = 0; p < problem->entries; ++p) {
+    long double model = 0, x = problem->value[p];
+    for (size_t r = 0; r < problem->rank; ++r) {
+      long double product = 1;
+      for (int n = 0; n < order; ++n)
+        product *=
+            problem->factor[n][problem->index[p * (size_t)order + (size_t)n] * problem->rank + r];
+      model += product;
+    }
+    sum -= x * logl(model);
+    *size += fabsl(x * logl(model));
+    *counts += x;
+  }
+  return sum;
+}
+
+static void compare_likelihood(polyad_context *context, const polyad_plan *plan,
+                               const struct problem *problem, polyad_type type,
+                               void *const *factors, const char *what) {
+  polyad_workspace *workspace = NULL;
+  double found = NAN;
+  long double size, counts, mass = mass_of(problem), rows = 0;
+  long double exact = mass + terms_of(problem, &size, &counts);
+  assert_int_equal(polyad_workspace_create(context, plan, problem->rank, &workspace), POLYAD_OK);
+  if (polyad_gcp_objective(context, plan, workspace, POLYAD_LOSS_POISSON,
+                           (const void *const *)factors, &found, NULL) != POLYAD_OK)
+    fail_msg("%s: %s", what, polyad_last_error(context));
+  polyad_workspace_destroy(workspace);
+  for (int n = 0; n < problem->from->order; ++n)
+    rows += (long double)problem->from->dims[n];
+  long double unit = type == POLYAD_F32 ? FLT_EPSILON / 2 : DBL_EPSILON / 2,
+              steps = 2 * problem->from->order + (long double)problem->rank + 4;
+  long double bound = oracle_gamma(steps, unit) * counts +
+                      oracle_gamma((long double)problem->entries + 16, DBL_EPSILON / 2) * size +
+                      oracle_gamma(steps + rows, DBL_EPSILON / 2) * (mass + size);
+  if (!(fabsl((long double)found - exact) <= bound))
+    fail_msg("%s, case %s, rank %zu, loss: %.17g, expected %.17Lg within %.3Lg", what,
+             problem->from->name, problem->rank, found, exact, bound);
+}
+
 static void check_phi(polyad_context *context, const struct mttkrp_case *from, size_t rank,
                       polyad_type type, const char *variant, const char *what) {
   struct problem problem;
@@ -147,6 +210,7 @@ static void check_phi(polyad_context *context, const struct mttkrp_case *from, s
   for (int mode = 0; mode < from->order; ++mode)
     compare_phi(measurement, &problem, type, strcmp(variant, "stored") == 0, mode, what);
   polyad_measurement_destroy(measurement);
+  compare_likelihood(context, plan, &problem, type, factors, what);
   for (int n = 0; n < from->order; ++n)
     free(factors[n]);
   polyad_plan_destroy(plan);

@@ -55,15 +55,21 @@ static polyad_status run_entries(polyad_context *context, struct pd_opencl_state
                                  const struct pd_rows_launch *launch) {
   struct arguments to = {.code = CL_SUCCESS};
   const struct pd_rows_pointers *at = &launch->at;
-  bool joins = launch->what == PD_ROWS_JOIN;
-  PD_TRY(pd_opencl_entry_kernel(context, state, launch->type, joins ? PD_CL_JOIN : PD_CL_ZERO,
-                                &to.kernel));
-  opencl_launch_put(&to, sizeof launch->job, &launch->job);
-  if (joins) {
+  static const int kernels[] = {
+      [PD_ROWS_JOIN] = PD_CL_JOIN, [PD_ROWS_ZERO] = PD_CL_ZERO, [PD_ROWS_GAINS] = PD_CL_GAINS};
+  PD_TRY(pd_opencl_entry_kernel(context, state, launch->type, kernels[launch->what], &to.kernel));
+  if (launch->what == PD_ROWS_JOIN) {
     void *const arrays[] = {at->row_start, at->row_id, at->chunk_row, at->head, at->tail, at->out};
+    opencl_launch_put(&to, sizeof launch->job, &launch->job);
     for (size_t k = 0; k < sizeof arrays / sizeof *arrays; ++k)
       put_buffer(&to, arrays[k]);
+  } else if (launch->what == PD_ROWS_GAINS) {
+    opencl_launch_put(&to, sizeof launch->rows, &launch->rows);
+    opencl_launch_put(&to, sizeof launch->job.segment, &launch->job.segment);
+    put_buffer(&to, at->head);
+    put_buffer(&to, at->out);
   } else {
+    opencl_launch_put(&to, sizeof launch->job, &launch->job);
     put_buffer(&to, at->used);
     opencl_launch_put(&to, sizeof launch->rows, &launch->rows);
     put_buffer(&to, at->out);

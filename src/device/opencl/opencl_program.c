@@ -66,7 +66,7 @@ polyad_status pd_opencl_rows_kernel(polyad_context *context, struct pd_opencl_st
 
 polyad_status pd_opencl_entry_kernel(polyad_context *context, struct pd_opencl_state *state,
                                      polyad_type type, int which, cl_kernel *kernel) {
-  static const char *const names[] = {"join_rows",    "zero_rows",  "stream_copy",
+  static const char *const names[] = {"join_rows",    "zero_rows",  "sum_gains",   "stream_copy",
                                       "stream_scale", "stream_add", "stream_triad"};
   int wide = type == POLYAD_F64;
   cl_kernel *slot = &state->entries[wide][which];

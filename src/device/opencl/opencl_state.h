@@ -9,7 +9,7 @@
 #include <pthread.h>
 
 /** Kernels, compiled when they are first needed. */
-enum { PD_CL_JOIN, PD_CL_ZERO, PD_CL_STREAM, PD_CL_ENTRIES = PD_CL_STREAM + 4 };
+enum { PD_CL_JOIN, PD_CL_ZERO, PD_CL_GAINS, PD_CL_STREAM, PD_CL_ENTRIES = PD_CL_STREAM + 4 };
 
 struct pd_opencl_state {
   struct pd_device device;

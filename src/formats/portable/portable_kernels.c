@@ -8,7 +8,8 @@ struct scratch {
   struct pd_scratch base;
   uint64_t segment, rank;
   void *head, *tail, *weights, *pi;
-  int pi_mode; /* whose rows `pi` holds; -1: none */
+  void *gains, *parts; /* of each group, and of GAIN_PARTS runs of groups; doubles */
+  int pi_mode;         /* whose rows `pi` holds; -1: none */
   struct pd_versions pi_versions;
 };
 
@@ -89,6 +90,7 @@ struct sweep {
   const struct pd_rows_shape *shape;
   struct pd_rows_launch launch;
   bool whole_tiles; /* all rows are aligned as whole tiles need it */
+  pd_u32 gains;     /* PD_DOTS_GAINS: passes that add up dot products sum gains at last */
   uint64_t out_rows;
 };
 
@@ -193,7 +195,8 @@ static polyad_status passes(struct sweep *sweep, enum pd_rows_what what) {
   for (uint64_t column = 0; column < rank; column += taken) {
     int tile = tile_for(sweep, what, rank - column);
     uint64_t width = (uint64_t)sweep->shape->columns[sweep->launch.type][tile];
-    sweep->launch.job.dots = (column == 0 ? 1u : 0u) | (column + width >= rank ? 2u : 0u);
+    sweep->launch.job.dots = sweep->gains | (column == 0 ? PD_DOTS_FIRST : 0u) |
+                             (column + width >= rank ? PD_DOTS_LAST : 0u);
     PD_TRY(portable_kernels_pass(sweep, what, tile, column, &taken));
   }
   return POLYAD_OK;
@@ -230,15 +233,21 @@ static int tile_of_all(const struct sweep *sweep, enum pd_rows_what what) {
   return rank <= (uint64_t)columns ? PD_ROWS_PARTIAL : -1;
 }
 
-static polyad_status allocate_once(struct sweep *sweep, uint64_t count, void **memory) {
+static polyad_status allocate_once(struct sweep *sweep, uint64_t count, size_t size,
+                                   void **memory) {
   if (*memory != NULL) return POLYAD_OK;
-  return pd_scratch_array(&sweep->scratch->base, count, pd_type_bytes(sweep->launch.type), memory);
+  return pd_scratch_array(&sweep->scratch->base, count, size, memory);
+}
+
+static polyad_status allocate_weights(struct sweep *sweep) {
+  return allocate_once(sweep, pd_modecopy_padded(sweep->launch.job.nnz),
+                       pd_type_bytes(sweep->launch.type), &sweep->scratch->weights);
 }
 
 /* Phi is the MTTKRP of the values over the model's values. */
 static polyad_status phi_in_two_steps(struct sweep *sweep, void *out, uint64_t out_stride) {
   struct pd_rows_launch *launched = &sweep->launch;
-  PD_TRY(allocate_once(sweep, pd_modecopy_padded(launched->job.nnz), &sweep->scratch->weights));
+  PD_TRY(allocate_weights(sweep));
   launched->at.out = sweep->scratch->weights;
   PD_TRY(passes(sweep, PD_ROWS_DOTS));
   launched->at.values = sweep->scratch->weights;
@@ -256,7 +265,7 @@ static polyad_status portable_kernels_pi(struct sweep *shared, const struct pd_c
   portable_kernels_begin(&sweep, call);
   if (!pd_mul(sweep.launch.job.nnz, scratch->rank, &numbers))
     return pd_fail(sweep.context, POLYAD_OVERFLOW, "Pi has too many numbers");
-  PD_TRY(allocate_once(&sweep, numbers, &scratch->pi));
+  PD_TRY(allocate_once(&sweep, numbers, pd_type_bytes(sweep.launch.type), &scratch->pi));
   sweep.whole_tiles =
       sweep.whole_tiles &&
       scratch->rank * pd_type_bytes(sweep.launch.type) % (uint64_t)sweep.shape->alignment == 0;
@@ -280,18 +289,23 @@ static polyad_status portable_kernels_find_pi(struct sweep *sweep, const struct 
   return portable_kernels_pi(sweep, call);
 }
 
-static polyad_status portable_kernels_phi(struct sweep *sweep, const struct pd_call *call) {
-  struct scratch *scratch = sweep->scratch;
+/* The factor of the call's mode, which the model is made with, and the loss. */
+static void portable_kernels_set_model(struct sweep *sweep, const struct pd_call *call) {
   const struct pd_matrix *b = call->factors[call->mode];
-  bool stored;
-  PD_TRY(portable_kernels_find_pi(sweep, call, &stored));
-  portable_kernels_begin(sweep, call);
-  portable_kernels_set_output(sweep, call->out);
   sweep->launch.job.least = call->op.loss.least;
   sweep->launch.job.loss = (pd_u32)call->op.loss.kind;
   sweep->launch.job.b_stride = b->stride;
   sweep->launch.at.b = b->data;
   sweep->whole_tiles = sweep->whole_tiles && aligned(sweep, b);
+}
+
+static polyad_status portable_kernels_phi(struct sweep *sweep, const struct pd_call *call) {
+  struct scratch *scratch = sweep->scratch;
+  bool stored;
+  PD_TRY(portable_kernels_find_pi(sweep, call, &stored));
+  portable_kernels_begin(sweep, call);
+  portable_kernels_set_output(sweep, call->out);
+  portable_kernels_set_model(sweep, call);
   PD_TRY(portable_kernels_zero_rows(sweep));
   int tile = tile_of_all(sweep, stored ? PD_ROWS_STORED : PD_ROWS_PHI);
   if (tile < 0) return phi_in_two_steps(sweep, call->out->data, call->out->stride);
@@ -303,16 +317,44 @@ static polyad_status portable_kernels_phi(struct sweep *sweep, const struct pd_c
   return portable_kernels_pass(sweep, stored ? PD_ROWS_STORED : PD_ROWS_PHI, tile, 0, &taken);
 }
 
+/* The sum of the gains: of each group by the kernel over rows, then of these in a fixed order. */
+static polyad_status portable_kernels_gain(struct sweep *sweep, const struct pd_call *call) {
+  enum { GAIN_PARTS = 128 };
+  struct scratch *scratch = sweep->scratch;
+  portable_kernels_begin(sweep, call);
+  portable_kernels_set_model(sweep, call);
+  sweep->gains = PD_DOTS_GAINS;
+  struct pd_rows_launch *launched = &sweep->launch;
+  const uint64_t groups = groups_of(launched->job.nnz, launched->job.segment),
+                 each = (groups + GAIN_PARTS - 1) / GAIN_PARTS;
+  PD_TRY(allocate_once(sweep, groups + 1, sizeof(double), &scratch->gains));
+  PD_TRY(allocate_once(sweep, GAIN_PARTS, sizeof(double), &scratch->parts));
+  if (tile_of_all(sweep, PD_ROWS_DOTS) < 0) PD_TRY(allocate_weights(sweep));
+  launched->at.out = scratch->weights;
+  launched->at.head = scratch->gains;
+  PD_TRY(passes(sweep, PD_ROWS_DOTS));
+  launched->rows = groups;
+  launched->job.segment = each;
+  launched->at.out = scratch->parts;
+  const uint64_t parts = each == 0 ? 0 : groups_of(groups, each);
+  if (parts > 0) PD_TRY(portable_kernels_launch(sweep, PD_ROWS_GAINS, parts));
+  launched->rows = launched->job.segment = parts;
+  launched->at.head = scratch->parts;
+  launched->at.out = call->out->data;
+  return portable_kernels_launch(sweep, PD_ROWS_GAINS, 1);
+}
+
 static polyad_status portable_kernels_run(polyad_context *context, const void *storage,
                                           void *workspace, const struct pd_call *call) {
   struct sweep sweep = {.context = context, .portable = storage, .scratch = workspace};
   if (call->op.into == PD_INTO_NONZEROS) return portable_kernels_pi(&sweep, call);
+  if (call->op.into == PD_INTO_SCALAR) return portable_kernels_gain(&sweep, call);
   if (pd_op_needs_model(&call->op)) return portable_kernels_phi(&sweep, call);
   return portable_kernels_mttkrp(&sweep, call);
 }
 
 static const struct pd_walk portable_kernels_rows = {
-    .ops = PD_OPS_MTTKRP | PD_OPS_PI | PD_OPS_GRADIENT,
+    .ops = PD_OPS_MTTKRP | PD_OPS_PI | PD_OPS_GRADIENT | PD_OPS_GAIN,
     .workspace_bytes = portable_kernels_workspace_bytes,
     .scratch_bytes = sizeof(struct scratch),
     .fill = portable_kernels_fill,
