@@ -66,6 +66,37 @@ static polyad_status flycoo_cpu_fill(polyad_context *context, const void *storag
   return POLYAD_OK;
 }
 
+/* Moves elements [begin, end) to their places. Called with a constant number of words it copies an
+ * element without a call. */
+static inline __attribute__((always_inline)) void move_elements(const uint32_t *restrict from,
+                                                                uint32_t *restrict to, size_t words,
+                                                                const struct pd_flycoo_field field,
+                                                                uint64_t begin, uint64_t end) {
+  for (uint64_t p = begin; p < end; ++p)
+    memcpy(to + pd_flycoo_get(from + p * words, &field) * words, from + p * words,
+           words * sizeof *to);
+}
+
+static void move_part(const uint32_t *from, uint32_t *to, size_t words,
+                      const struct pd_flycoo_field field, uint64_t begin, uint64_t end) {
+  switch (words) {
+  case 3:
+    move_elements(from, to, 3, field, begin, end);
+    break;
+  case 4:
+    move_elements(from, to, 4, field, begin, end);
+    break;
+  case 5:
+    move_elements(from, to, 5, field, begin, end);
+    break;
+  case 6:
+    move_elements(from, to, 6, field, begin, end);
+    break;
+  default:
+    move_elements(from, to, words, field, begin, end);
+  }
+}
+
 /* Brings the elements into the order of `mode` when they are not. As on the GPU the plan still has
  * mode 0's order, and only the paper's variants write it again. */
 static void flycoo_cpu_arrange(const struct pd_flycoo *host, struct scratch *scratch, int mode) {
@@ -78,11 +109,11 @@ static void flycoo_cpu_arrange(const struct pd_flycoo *host, struct scratch *scr
   }
   uint32_t *to = scratch->copy[scratch->current == scratch->copy[0]];
   const uint32_t *from = scratch->current;
-  size_t words = (size_t)host->packing.words;
-#pragma omp parallel for num_threads(scratch->threads) schedule(static)
-  for (uint64_t p = 0; p < host->nnz; ++p)
-    memcpy(to + pd_flycoo_get(from + p * words, &host->packing.remap[mode]) * words,
-           from + p * words, words * sizeof *to);
+  const int threads = scratch->threads;
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (int t = 0; t < threads; ++t)
+    move_part(from, to, (size_t)host->packing.words, host->packing.remap[mode],
+              pd_part_begin(host->nnz, t, threads), pd_part_begin(host->nnz, t + 1, threads));
   scratch->current = to;
 }
 
