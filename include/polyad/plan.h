@@ -84,7 +84,7 @@ POLYAD_API void polyad_plan_options_init(polyad_plan_options *options);
 /** How many sweeps of its kernel a run with these options is expected to take, for
  *  polyad_plan_options.sweeps: a guess. A start takes `max_iterations` where the tolerance is 0 and
  *  where that is fewest, else POLYAD_SWEEPS_USUAL at a tolerance of 1e-4 or above and twice as many
- *  with every power of ten below; an iteration of CP-APR (POLYAD_KERNEL_PHI) counts as 5 sweeps. */
+ *  with every power of ten below; an iteration of CP-APR (POLYAD_KERNEL_PHI) counts as 9 sweeps. */
 POLYAD_API double polyad_expected_sweeps(const struct polyad_run_options *run,
                                          polyad_kernel kernel);
 

@@ -106,5 +106,5 @@ const struct polyad_kernels pd_coo_kernels_cpu = {
     .device = "cpu",
     .walks = {&coo_cpu_rows, &pd_coo_ttmc_walk},
     .sum_depth = coo_cpu_sum_depth,
-    .phi_over_mttkrp = 2.2,
+    .phi_over_mttkrp = 2.0,
 };
