@@ -464,6 +464,19 @@ def hybrid_reasons(m, rows):
     return facts
 
 
+def dynasor_ratios():
+    """How many times as long Dynasor+ takes as a format of the CPU, over tensors and threads."""
+    facts = {}
+    for name in ("flycoo", "modecopy"):
+        ratios = []
+        for threads in (1, 2):
+            path = os.path.join(HERE, "results", "cpu", f"dynasor_{name}_t{threads}.json")
+            with open(path, encoding="utf-8") as file:
+                ratios += [row["dynasor_over_polyad"] for row in json.load(file)["results"]]
+        facts["dynasor_" + name] = f"{min(ratios):.2g} to {max(ratios):.2g}"
+    return facts
+
+
 def flycoo_against_own(m):
     """The default flycoo beside polyad's own blco, tensor by tensor."""
     values, _ = speedups(m, "A", "auto", OWN["A"] + OTHERS["A"], "blco", False)
@@ -478,7 +491,7 @@ def page(m):
                "summary": summary(rows),
                "rules": VERDICTS, **{f"paper_{p.lower()}_title": title
                                      for p, title in published()["papers"].items()}}
-    figures |= portability_metric(m)
+    figures |= portability_metric(m) | dynasor_ratios()
     with open(os.path.join(HERE, "claims.md.in"), encoding="utf-8") as file:
         text = file.read()
     return re.sub(r"\{([a-z0-9_-]+)\}", lambda match: figures[match.group(1)], text)

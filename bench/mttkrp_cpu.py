@@ -3,8 +3,8 @@
 
 usage: bench/mttkrp_cpu.py --tensors DIR --output results.json [--polyad build/polyad]
            [--splatt BIN] [--splatt-f32 BIN] [--alto64 BIN] [--alto128 BIN] [--dynasor BIN]
-           [--names SET] [--ranks 16,32] [--precisions f64,f32] [--format auto] [--rounds 5]
-           [--threads 2]
+           [--dynasor-layout auto] [--names SET] [--ranks 16,32] [--precisions f64,f32]
+           [--format auto] [--rounds 5] [--threads 2]
 
 SET is one of bench/tensors.py: generated tensors beside real ones. DIR holds NAME.tns (what ALTO
 and, without NAME.bin, SPLATT reads) and NAME.ptn for polyad; what is missing is made there, but
@@ -13,8 +13,8 @@ every program once on the same tensor, so that what else the machine does touche
 program's figure is the median over rounds of the sum over modes of its medians over iterations;
 ALTO prints only the mean of its iterations. SPLATT runs with its defaults (two CSF) as `splatt cpd`,
 which reports its MTTKRP times; ALTO runs its own MTTKRP benchmark (keys of more than 64 bits need
-its 128-bit build); Dynasor+, in float32 only, prints the sum over the iterations of a CP-ALS: that of
-a run with few iterations is taken from that of one with many.
+its 128-bit build); Dynasor+, in float32 only and with the layout that is named, prints the sum over
+the iterations of a CP-ALS: that of a run with few iterations is taken from that of one with many.
 """
 import argparse
 import csv
@@ -88,8 +88,9 @@ def time_dynasor(options, name, rank, precision):
     seconds = {}
     for iterations in (ITERATIONS, 10 * ITERATIONS):
         out = run([options.dynasor, file_of(options, name, ".tns"), "--rank", str(rank), "--threads",
-                   str(options.threads), "--no-cache", "--decompose", "cpals", "--cp-iters",
-                   str(iterations), "--cp-tol", "0"], options.threads)
+                   str(options.threads), "--no-cache", "--layout", options.dynasor_layout,
+                   "--decompose", "cpals", "--cp-iters", str(iterations), "--cp-tol", "0"],
+                  options.threads)
         done = int(re.search(r"done\s+iters=(\d+)", out).group(1))
         if done != iterations:
             raise RuntimeError(f"Dynasor+ on {name}: {done} iterations found; expected {iterations}")
@@ -157,6 +158,7 @@ def main():
     parser.add_argument("--polyad", default="build/polyad")
     for peer in ("splatt", "splatt-f32", "alto64", "alto128", "dynasor"):
         parser.add_argument("--" + peer)
+    parser.add_argument("--dynasor-layout", default="auto")
     parser.add_argument("--names", default="mttkrp")
     parser.add_argument("--ranks", default="16,32")
     parser.add_argument("--precisions", default="f64,f32")
