@@ -164,7 +164,7 @@ static void start(const Residual &job, unsigned blocks, double *parts, cudaStrea
     start_columns<T, 1>(job, blocks, parts, stream);
 }
 
-static __global__ void add_parts(int blocks, const double *parts, double *scalars) {
+static __global__ void add_residual_parts(int blocks, const double *parts, double *scalars) {
   __shared__ double room[2][THREADS];
   double sum[2] = {0, 0};
   for (int b = (int)threadIdx.x; b < blocks; b += THREADS)
@@ -206,6 +206,6 @@ extern "C" cudaError_t pd_gpu_residual(const struct pd_gpu_residual *job, double
     start<float>(to, (unsigned)blocks, parts, stream);
   cudaError_t code = cudaGetLastError();
   if (code != cudaSuccess) return code;
-  add_parts<<<1, THREADS, 0, stream>>>(blocks, parts, scalars);
+  add_residual_parts<<<1, THREADS, 0, stream>>>(blocks, parts, scalars);
   return cudaGetLastError();
 }

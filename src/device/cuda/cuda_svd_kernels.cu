@@ -103,7 +103,7 @@ template <typename T> __global__ void square_parts(uint64_t count, const T *from
   if (threadIdx.x == 0) parts[blockIdx.x] = sum;
 }
 
-__global__ void add_parts(const double *parts, double *sum) {
+__global__ void add_square_parts(const double *parts, double *sum) {
   double total = block_sum(parts[threadIdx.x]);
   if (threadIdx.x == 0) *sum = total;
 }
@@ -179,6 +179,6 @@ extern "C" cudaError_t pd_gpu_squares(uint64_t count, const void *from, int wide
   else
     square_parts<<<PD_GPU_SQUARE_PARTS, THREADS, 0, stream>>>(
         count, static_cast<const float *>(from), parts);
-  add_parts<<<1, THREADS, 0, stream>>>(parts, sum);
+  add_square_parts<<<1, THREADS, 0, stream>>>(parts, sum);
   return cudaGetLastError();
 }

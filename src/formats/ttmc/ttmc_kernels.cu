@@ -106,7 +106,7 @@ template <typename T, int TILE> struct Sums {
 /* The group's nonzeros; ATOMIC: rows are added to the output, in any order. */
 template <typename T, int TILE, bool ATOMIC>
 __global__ void __launch_bounds__(PD_TTMC_GPU_THREADS)
-    sum_segments(const __grid_constant__ pd_gpu_ttmc a, uint64_t slots) {
+    ttmc_segments(const __grid_constant__ pd_gpu_ttmc a, uint64_t slots) {
   uint64_t thread = blockIdx.x * static_cast<uint64_t>(PD_TTMC_GPU_THREADS) + threadIdx.x;
   uint64_t segment = thread / slots;
   if (segment >= a.segments) return;
@@ -175,7 +175,7 @@ template <typename T, int TILE, bool ATOMIC>
 cudaError_t launch_tile(const pd_gpu_ttmc &a, uint64_t slots, cudaStream_t stream) {
   uint64_t blocks = (a.segments * slots + PD_TTMC_GPU_THREADS - 1) / PD_TTMC_GPU_THREADS;
   if (blocks > 0x7fffffffu) return cudaErrorInvalidConfiguration;
-  sum_segments<T, TILE, ATOMIC>
+  ttmc_segments<T, TILE, ATOMIC>
       <<<static_cast<unsigned>(blocks), PD_TTMC_GPU_THREADS, 0, stream>>>(a, slots);
   return cudaGetLastError();
 }
