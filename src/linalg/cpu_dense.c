@@ -83,20 +83,6 @@ static void cpu_dense_add_rows(struct pd_dense_gram *gram, const struct pd_matri
   }
 }
 
-polyad_status pd_dense_gram_columns(struct pd_stage *stage, struct pd_dense_gram *gram,
-                                    const struct pd_matrix *y) {
-  size_t columns = (size_t)y->columns, padded = pd_padded(columns);
-  int threads = pd_worth_threads_dense(gram->threads, products_of(y, columns));
-  uint64_t step = step_of(y->rows, columns, threads);
-  clear_parts(gram, threads, padded);
-  for (uint64_t first = 0; first < y->rows; first += step) {
-    PD_TRY(pd_stage_tick(stage));
-    cpu_dense_add_rows(gram, y, first, y->rows - first < step ? y->rows : first + step, threads);
-  }
-  cpu_dense_add_parts(gram, threads, padded);
-  return POLYAD_OK;
-}
-
 /* Columns from `first` to `last` - 1 of y: panels of them, transposed, are rows to the kernel. */
 static void cpu_dense_add_columns(struct pd_dense_gram *gram, const struct pd_matrix *y,
                                   uint64_t first, uint64_t last, int threads) {
@@ -117,19 +103,31 @@ static void cpu_dense_add_columns(struct pd_dense_gram *gram, const struct pd_ma
   }
 }
 
-polyad_status pd_dense_gram_rows(struct pd_stage *stage, struct pd_dense_gram *gram,
-                                 const struct pd_matrix *y) {
-  size_t rows = (size_t)y->rows, padded = pd_padded(rows);
-  int threads = pd_worth_threads_dense(gram->threads, products_of(y, rows));
-  uint64_t step = step_of(y->columns, rows, threads);
+/* The matrix of `side` rows that `count` rows, or columns, of y add up to, step by step. */
+static polyad_status gram_of(struct pd_stage *stage, struct pd_dense_gram *gram,
+                             const struct pd_matrix *y, uint64_t side, uint64_t count,
+                             void (*add)(struct pd_dense_gram *gram, const struct pd_matrix *y,
+                                         uint64_t first, uint64_t last, int threads)) {
+  size_t padded = pd_padded((size_t)side);
+  int threads = pd_worth_threads_dense(gram->threads, products_of(y, side));
+  uint64_t step = step_of(count, (size_t)side, threads);
   clear_parts(gram, threads, padded);
-  for (uint64_t first = 0; first < y->columns; first += step) {
+  for (uint64_t first = 0; first < count; first += step) {
     PD_TRY(pd_stage_tick(stage));
-    cpu_dense_add_columns(gram, y, first, y->columns - first < step ? y->columns : first + step,
-                          threads);
+    add(gram, y, first, count - first < step ? count : first + step, threads);
   }
   cpu_dense_add_parts(gram, threads, padded);
   return POLYAD_OK;
+}
+
+polyad_status pd_dense_gram_columns(struct pd_stage *stage, struct pd_dense_gram *gram,
+                                    const struct pd_matrix *y) {
+  return gram_of(stage, gram, y, y->columns, y->rows, cpu_dense_add_rows);
+}
+
+polyad_status pd_dense_gram_rows(struct pd_stage *stage, struct pd_dense_gram *gram,
+                                 const struct pd_matrix *y) {
+  return gram_of(stage, gram, y, y->rows, y->columns, cpu_dense_add_columns);
 }
 
 void pd_dense_times(int threads, const struct pd_matrix *y, const double *restrict b,

@@ -37,21 +37,7 @@ static polyad_tensor *make_tensor(polyad_context *context) {
   static const uint64_t dims[] = {3, 2, 2};
   static const uint32_t index[][3] = {{0, 0, 0}, {0, 1, 1}, {1, 0, 1}, {2, 1, 0}, {2, 0, 0}};
   static const double values[] = {1, 2, 3, 1, 4};
-  polyad_tensor_input input;
-  polyad_tensor *tensor;
-  polyad_tensor_input_init(&input);
-  input.order = 3;
-  input.dims = dims;
-  input.nnz = 5;
-  input.index_type = POLYAD_U32;
-  for (int n = 0; n < 3; ++n) {
-    input.index[n] = &index[0][n];
-    input.index_stride[n] = sizeof index[0];
-  }
-  input.values = values;
-  input.value_stride = sizeof *values;
-  fuzz_require(polyad_tensor_create(context, &input, &tensor) == POLYAD_OK, "a tensor");
-  return tensor;
+  return fuzz_tensor(context, 3, dims, 5, index[0], values);
 }
 
 /* Three iterations in all; `resume` and `checkpoint` may be NULL. */
@@ -101,13 +87,8 @@ static void make_state(polyad_context *context, const polyad_tensor *tensor, str
   snprintf(path, sizeof path, "%s/state", fuzz_folder());
   fuzz_require(run_once(context, run, 2, NULL, path, &model) == POLYAD_OK, "a run");
   polyad_ktensor_destroy(model);
-  FILE *file = fopen(path, "rb");
-  fuzz_require(file != NULL, "a checkpoint");
-  run->bytes = fread(run->state, 1, sizeof run->state, file);
-  fuzz_require(run->bytes > sizeof(struct pd_checkpoint_head) && run->bytes < LARGEST,
-               "a small checkpoint");
-  fclose(file);
-  fuzz_empty_folder();
+  run->bytes = fuzz_take_file(path, run->state, LARGEST);
+  fuzz_require(run->bytes > sizeof(struct pd_checkpoint_head), "a whole checkpoint");
 }
 
 static void prepare(polyad_context *context) {

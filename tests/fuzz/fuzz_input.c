@@ -34,6 +34,46 @@ const char *fuzz_file(const uint8_t *data, size_t size) {
   return path;
 }
 
+const char *fuzz_sealed_file(const uint8_t *data, size_t size,
+                             void (*seal)(uint8_t *data, size_t size)) {
+  uint8_t *copy = aligned_alloc(64, size / 64 * 64 + 64);
+  fuzz_require(copy != NULL, "memory");
+  memcpy(copy, data, size);
+  if (seal != NULL) seal(copy, size);
+  const char *path = fuzz_file(copy, size);
+  free(copy);
+  return path;
+}
+
+size_t fuzz_take_file(const char *path, uint8_t *to, size_t most) {
+  FILE *file = fopen(path, "rb");
+  fuzz_require(file != NULL, "a file that was written");
+  size_t bytes = fread(to, 1, most, file);
+  fuzz_require(bytes > 0 && bytes < most, "a small file");
+  fclose(file);
+  fuzz_empty_folder();
+  return bytes;
+}
+
+polyad_tensor *fuzz_tensor(polyad_context *context, int order, const uint64_t *dims, uint64_t nnz,
+                           const uint32_t *index, const double *values) {
+  polyad_tensor_input input;
+  polyad_tensor *tensor;
+  polyad_tensor_input_init(&input);
+  input.order = order;
+  input.dims = dims;
+  input.nnz = nnz;
+  input.index_type = POLYAD_U32;
+  for (int n = 0; n < order; ++n) {
+    input.index[n] = index + n;
+    input.index_stride[n] = (ptrdiff_t)((size_t)order * sizeof *index);
+  }
+  input.values = values;
+  input.value_stride = sizeof *values;
+  fuzz_require(polyad_tensor_create(context, &input, &tensor) == POLYAD_OK, "a tensor");
+  return tensor;
+}
+
 static int standard_output = -1; /* what it was before */
 
 const char *fuzz_output_begin(void) {

@@ -8,7 +8,6 @@
 #include <polyad/io.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { SINGLE = 4, AS_IT_IS = 8, ARRAY = 16, STORED = 0 };
@@ -73,11 +72,7 @@ static polyad_status read_model(polyad_context *context, const char *path, polya
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (size == 0 || size > (16 << 20)) return 0;
   uint8_t what = data[0];
-  uint8_t *copy = malloc(size);
-  fuzz_require(copy != NULL, "memory");
-  memcpy(copy, data + 1, size - 1);
-  if ((what & AS_IT_IS) == 0) seal(copy, size - 1);
-  const char *path = fuzz_file(copy, size - 1);
+  const char *path = fuzz_sealed_file(data + 1, size - 1, (what & AS_IT_IS) != 0 ? NULL : seal);
   polyad_type type = (what & SINGLE) != 0 ? POLYAD_F32 : POLYAD_F64;
   polyad_context *context = fuzz_begin(1);
   polyad_file_format format = (what & ARRAY) != 0 ? POLYAD_FILE_NPY : POLYAD_FILE_NPZ;
@@ -85,6 +80,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                                          : read_model(context, path, type, (what & 3) == 1);
   if (status != POLYAD_OK) fuzz_check_failure(context, status);
   fuzz_end(context);
-  free(copy);
   return 0;
 }

@@ -7,7 +7,6 @@
 #include <polyad/io.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { TUCKER = 1, SINGLE = 2, AS_IT_IS = 4 };
@@ -45,11 +44,8 @@ static polyad_status copy_ttensor(polyad_context *context, const char *from, pol
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (size == 0 || size > (16 << 20)) return 0;
   uint8_t what = data[0];
-  uint8_t *copy = malloc(size);
-  fuzz_require(copy != NULL, "memory");
-  memcpy(copy, data + 1, size - 1);
-  if ((what & AS_IT_IS) == 0) fuzz_ptm_seal(copy, size - 1);
-  const char *path = fuzz_file(copy, size - 1);
+  const char *path =
+      fuzz_sealed_file(data + 1, size - 1, (what & AS_IT_IS) != 0 ? NULL : fuzz_ptm_seal);
   polyad_type type = (what & SINGLE) != 0 ? POLYAD_F32 : POLYAD_F64;
   polyad_context *context = fuzz_begin(1);
   polyad_status (*again)(polyad_context *, const char *, polyad_type, bool) =
@@ -64,6 +60,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzz_empty_folder();
   }
   fuzz_end(context);
-  free(copy);
   return 0;
 }

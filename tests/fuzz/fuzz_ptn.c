@@ -3,7 +3,6 @@
 
 #include "io/formats.h"
 #include "io/ptn_layout.h"
-#include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -78,11 +77,7 @@ static void read_outline(polyad_context *context, const char *path, const polyad
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  uint8_t *copy = aligned_alloc(64, (size + 64) / 64 * 64);
-  fuzz_require(copy != NULL, "memory");
-  memcpy(copy, data, size);
-  if (size % 8 != 7) seal(copy, size);
-  const char *path = fuzz_file(copy, size);
+  const char *path = fuzz_sealed_file(data, size, size % 8 == 7 ? NULL : seal);
   polyad_context *context = fuzz_begin(1);
   polyad_read_options options = {.type = size % 2 ? POLYAD_F32 : POLYAD_F64};
   polyad_tensor *tensor;
@@ -95,6 +90,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   read_outline(context, path, tensor);
   polyad_tensor_destroy(tensor);
   fuzz_end(context);
-  free(copy);
   return 0;
 }

@@ -51,12 +51,7 @@ static void make_sums(polyad_context *context, int mode, int nonnegative) {
                    polyad_updater_write(context, updater, start, path) == POLYAD_OK,
                "sums");
   polyad_updater_destroy(updater);
-  FILE *file = fopen(path, "rb");
-  fuzz_require(file != NULL, "a file of sums");
-  to->bytes = fread(to->file, 1, sizeof to->file, file);
-  fuzz_require(to->bytes > 0 && to->bytes < LARGEST, "a small file");
-  fclose(file);
-  fuzz_empty_folder();
+  to->bytes = fuzz_take_file(path, to->file, LARGEST);
 }
 
 static void prepare(polyad_context *context) {
@@ -74,22 +69,9 @@ static polyad_status add_slices(polyad_context *context, polyad_updater *updater
   static const double values[] = {1, 2, 3};
   static const uint64_t rows[SLICES] = {1, POLYAD_NEW_ROW};
   uint64_t lengths[ORDER];
-  polyad_tensor_input input;
-  polyad_tensor *tensor;
   memcpy(lengths, dims, sizeof lengths);
   lengths[mode] = SLICES;
-  polyad_tensor_input_init(&input);
-  input.order = ORDER;
-  input.dims = lengths;
-  input.nnz = 3;
-  input.index_type = POLYAD_U32;
-  for (int n = 0; n < ORDER; ++n) {
-    input.index[n] = &index[0][n];
-    input.index_stride[n] = sizeof index[0];
-  }
-  input.values = values;
-  input.value_stride = sizeof *values;
-  fuzz_require(polyad_tensor_create(context, &input, &tensor) == POLYAD_OK, "a tensor");
+  polyad_tensor *tensor = fuzz_tensor(context, ORDER, lengths, 3, index[0], values);
   polyad_status status = polyad_updater_add(context, updater, tensor, rows, NULL);
   polyad_tensor_destroy(tensor);
   return status;
