@@ -30,7 +30,7 @@ file(RELATIVE_PATH prefix_from_pkgconfig
 configure_file(cmake/polyad.pc.in polyad.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/polyad.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-install(FILES LICENSE THIRD-PARTY.md CITATION.cff DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES LICENSE THIRD-PARTY.md CITATION.cff CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 if(POLYAD_BUILD_CLI)
   # The command finds the library beside it wherever the prefix is moved to.

@@ -52,4 +52,6 @@ def test_metadata():
     assert all(target.startswith("https://") for target in re.findall(r"\]\((.*?)\)", page))
     # Nobody who installs the package waits for CUDA without having asked for it.
     assert re.search(r'^POLYAD_CUDA = "off"$', project, re.M)
+    # The wheel of the CUDA module has the licence too, which is looked for beside its pyproject.toml.
+    assert (ROOT / "python/cuda13/LICENSE").read_text() == (ROOT / "LICENSE").read_text()
     assert 'authors = [' in project and "Programming Language :: Python :: 3.13" in project
