@@ -6,6 +6,7 @@
 #include "core/random.h"
 #include "failing_allocator.h"
 #include "plan/part.h"
+#include "team_methods.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +20,6 @@
 static char *usual_lists[] = {DEVICE_LISTS};
 static char **lists = usual_lists;
 static int list_count = sizeof usual_lists / sizeof *usual_lists;
-
-enum method { ALS, NONNEGATIVE, MU };
 
 struct run {
   const polyad_tensor *tensor;
@@ -63,19 +62,7 @@ static polyad_status run_plan(polyad_context *context, const polyad_plan *plan, 
                                .checkpoint = run->checkpoint,
                                .checkpoint_every = 2,
                                .resume = run->resume};
-  if (run->method == MU) {
-    polyad_cp_apr_options options;
-    polyad_cp_apr_options_init(&options);
-    options.run = common;
-    options.rank = run->rank;
-    return polyad_cp_apr(context, plan, &options, model, &run->info);
-  }
-  polyad_cp_als_options options;
-  polyad_cp_als_options_init(&options);
-  options.run = common;
-  options.rank = run->rank;
-  options.nonnegative = run->method == NONNEGATIVE;
-  return polyad_cp_als(context, plan, &options, model, &run->info);
+  return method_decompose(context, plan, run->method, run->rank, &common, model, &run->info);
 }
 
 static polyad_status plan_and_run(polyad_context *context, struct run *run,
@@ -97,35 +84,12 @@ static double objective_of(polyad_context *context, struct run *run, polyad_kten
   return run->info.starts[run->info.best_restart].objective;
 }
 
-static double largest_difference(polyad_ktensor *a, polyad_ktensor *b) {
-  double most = 0;
-  uint64_t rank = polyad_ktensor_rank(a);
-  for (int n = 0; n < polyad_ktensor_order(a); ++n)
-    for (uint64_t k = 0; k < polyad_ktensor_dims(a)[n] * rank; ++k)
-      most = fmax(most, fabs(pd_load(polyad_ktensor_type(a), polyad_ktensor_factor(a, n), k) -
-                             pd_load(polyad_ktensor_type(b), polyad_ktensor_factor(b, n), k)));
-  return most;
-}
-
-/* A model with noise: well conditioned. Counts are whole numbers. */
-static polyad_tensor *noisy(polyad_context *context, enum method method) {
-  static const uint64_t dims[3] = {40, 30, 35};
-  if (method == MU) return als_random_tensor(context, 3, dims, 4000, 2, 1);
-  polyad_ktensor *model = als_random_model(context, 3, dims, 3, 11, method == NONNEGATIVE);
-  polyad_tensor *exact = als_tensor_of_model(context, model);
-  double *value = exact->values;
-  for (uint64_t p = 0; p < exact->nnz; ++p)
-    value[p] += 0.1 * pd_random_normal(4, 0, p);
-  polyad_ktensor_destroy(model);
-  return exact;
-}
-
 /* ---- the same as one ------------------------------------------------------------------------ */
 
 static void compare_devices(const char *devices, enum method method, polyad_type precision) {
   char name[32];
   polyad_context *one = open_devices(first_of(devices, name)), *several = open_devices(devices);
-  polyad_tensor *tensor = noisy(one, method);
+  polyad_tensor *tensor = method_tensor(one, method);
   struct run run = {.tensor = tensor,
                     .method = method,
                     .precision = precision,
@@ -169,23 +133,12 @@ static void same_as_one(void **state) {
 /* More members than nonzeros, a slice with most of them, empty slices, a mode of length 1. */
 static void hostile_shapes(void **state) {
   (void)state;
-  static const uint64_t dims[4] = {90, 1, 50, 3};
-  enum { NNZ = 60 };
-  int32_t index[NNZ * 4];
-  double value[NNZ];
-  for (int p = 0; p < NNZ; ++p) {
-    index[4 * p] = p % 4 == 0 ? 2 * (p % 40) : 7;
-    index[4 * p + 1] = 0;
-    index[4 * p + 2] = (p * 7) % 50;
-    index[4 * p + 3] = p % 3 == 0 ? 2 : 0;
-    value[p] = 1 + p % 5;
-  }
   for (int k = 0; k < list_count; ++k) {
     char name[32];
     polyad_context *one = open_devices(first_of(lists[k], name)), *several = open_devices(lists[k]);
-    for (int entries = 1; entries <= NNZ; entries += NNZ - 1)
+    for (int entries = 1; entries <= HOSTILE_NNZ; entries += HOSTILE_NNZ - 1)
       for (int method = ALS; method <= MU; ++method) {
-        polyad_tensor *tensor = als_tensor(one, 4, dims, (uint64_t)entries, index, value);
+        polyad_tensor *tensor = method_hostile(one, entries);
         struct run run = {.tensor = tensor,
                           .method = (enum method)method,
                           .precision = POLYAD_F64,
@@ -217,7 +170,7 @@ static void hostile_shapes(void **state) {
 static void go_on(const char *devices, enum method method, const char *file) {
   char name[32];
   polyad_context *one = open_devices(first_of(devices, name)), *several = open_devices(devices);
-  polyad_tensor *tensor = noisy(one, method);
+  polyad_tensor *tensor = method_tensor(one, method);
   struct run whole = {.tensor = tensor,
                       .method = method,
                       .precision = POLYAD_F64,
@@ -272,7 +225,7 @@ static void cancelling(void **state) {
   (void)state;
   for (int k = 0; k < list_count; ++k) {
     polyad_context *context = open_devices(lists[k]);
-    polyad_tensor *tensor = noisy(context, ALS);
+    polyad_tensor *tensor = method_tensor(context, ALS);
     struct run run = {.tensor = tensor, .rank = 3, .iterations = 50, .starts = 1};
     polyad_ktensor *model;
     run.precision = POLYAD_F64;
@@ -331,7 +284,7 @@ static void told(void **state) {
   (void)state;
   for (int k = 0; k < list_count; ++k) {
     polyad_context *context = open_devices(lists[k]);
-    polyad_tensor *tensor = noisy(context, ALS);
+    polyad_tensor *tensor = method_tensor(context, ALS);
     struct run run = {.tensor = tensor, .rank = 3, .iterations = 2, .starts = 1};
     polyad_team_info info, member[16];
     polyad_plan *plan;
@@ -399,7 +352,7 @@ static void refused(void **state) {
   (void)state;
   for (int k = 0; k < list_count; ++k) {
     polyad_context *context = open_devices(lists[k]);
-    polyad_tensor *tensor = noisy(context, ALS), *whole;
+    polyad_tensor *tensor = method_tensor(context, ALS), *whole;
     struct run run = {.tensor = tensor, .rank = 3, .precision = POLYAD_F64};
     polyad_plan_options options;
     polyad_plan *plan, *chain;

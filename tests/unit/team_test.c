@@ -6,6 +6,7 @@
 #include "oracle/mttkrp_oracle.h"
 #include "plan/part.h"
 #include "team_fixture.h"
+#include "team_methods.h"
 #include <float.h>
 #include <math.h>
 #include <polyad/generate.h>
@@ -524,8 +525,6 @@ static void travelling_rows(void **state) {
 
 /* ---- decompositions ------------------------------------------------------------------------ */
 
-enum method { ALS, NONNEGATIVE, MU };
-
 struct run {
   const polyad_tensor *tensor;
   enum method method;
@@ -549,19 +548,7 @@ static polyad_status decompose_plan(polyad_context *context, const polyad_plan *
                                .checkpoint = run->checkpoint,
                                .checkpoint_every = 2,
                                .resume = run->resume};
-  if (run->method == MU) {
-    polyad_cp_apr_options options;
-    polyad_cp_apr_options_init(&options);
-    options.run = common;
-    options.rank = run->rank;
-    return polyad_cp_apr(context, plan, &options, model, info);
-  }
-  polyad_cp_als_options options;
-  polyad_cp_als_options_init(&options);
-  options.run = common;
-  options.rank = run->rank;
-  options.nonnegative = run->method == NONNEGATIVE;
-  return polyad_cp_als(context, plan, &options, model, info);
+  return method_decompose(context, plan, run->method, run->rank, &common, model, info);
 }
 
 static int stop_at_once(void *user, const polyad_progress *progress) {
@@ -618,19 +605,6 @@ static void run_team(struct run *run, int size) {
   team_succeeded(&all);
 }
 
-/* A model with noise: well conditioned. Counts are whole numbers. */
-static polyad_tensor *noisy(polyad_context *context, enum method method) {
-  static const uint64_t dims[3] = {40, 30, 35};
-  if (method == MU) return als_random_tensor(context, 3, dims, 4000, 2, 1);
-  polyad_ktensor *model = als_random_model(context, 3, dims, 3, 11, method == NONNEGATIVE);
-  polyad_tensor *exact = als_tensor_of_model(context, model);
-  double *value = exact->values;
-  for (uint64_t p = 0; p < exact->nnz; ++p)
-    value[p] += 0.1 * pd_random_normal(4, 0, p);
-  polyad_ktensor_destroy(model);
-  return exact;
-}
-
 static double objective_alone(polyad_context *context, struct run *run, polyad_ktensor **model,
                               char *diagnosis) {
   polyad_plan_options options;
@@ -649,21 +623,11 @@ static double objective_alone(polyad_context *context, struct run *run, polyad_k
   return objective;
 }
 
-static double largest_difference(polyad_ktensor *a, polyad_ktensor *b) {
-  double most = 0;
-  uint64_t rank = polyad_ktensor_rank(a);
-  for (int n = 0; n < polyad_ktensor_order(a); ++n)
-    for (uint64_t k = 0; k < polyad_ktensor_dims(a)[n] * rank; ++k)
-      most = fmax(most, fabs(pd_load(polyad_ktensor_type(a), polyad_ktensor_factor(a, n), k) -
-                             pd_load(polyad_ktensor_type(b), polyad_ktensor_factor(b, n), k)));
-  return most;
-}
-
 /* Members together come to what one comes to, all of them to the same, and twice to the same bits.
  */
 static void compare(enum method method, polyad_type precision, int starts) {
   polyad_context *context = als_context(1);
-  polyad_tensor *tensor = noisy(context, method);
+  polyad_tensor *tensor = method_tensor(context, method);
   struct run run = {.tensor = tensor,
                     .method = method,
                     .precision = precision,
@@ -723,21 +687,10 @@ static void multiplicative(void **state) {
  * nonzero. */
 static void hostile_shapes(void **state) {
   (void)state;
-  static const uint64_t dims[4] = {90, 1, 50, 3};
-  enum { NNZ = 60 };
-  int32_t index[NNZ * 4];
-  double value[NNZ];
   polyad_context *context = als_context(1);
-  for (int p = 0; p < NNZ; ++p) {
-    index[4 * p] = p % 4 == 0 ? 2 * (p % 40) : 7;
-    index[4 * p + 1] = 0;
-    index[4 * p + 2] = (p * 7) % 50;
-    index[4 * p + 3] = p % 3 == 0 ? 2 : 0;
-    value[p] = 1 + p % 5;
-  }
-  for (int entries = 1; entries <= NNZ; entries += NNZ - 1)
+  for (int entries = 1; entries <= HOSTILE_NNZ; entries += HOSTILE_NNZ - 1)
     for (int method = ALS; method <= MU; ++method) {
-      polyad_tensor *tensor = als_tensor(context, 4, dims, (uint64_t)entries, index, value);
+      polyad_tensor *tensor = method_hostile(context, entries);
       struct run run = {.tensor = tensor,
                         .method = (enum method)method,
                         .precision = POLYAD_F64,
@@ -771,7 +724,7 @@ static void checkpoints(void **state) {
   snprintf(before, sizeof before, "%s.prev", file);
   for (int method = ALS; method <= MU; ++method) {
     polyad_context *context = als_context(1);
-    polyad_tensor *tensor = noisy(context, (enum method)method);
+    polyad_tensor *tensor = method_tensor(context, (enum method)method);
     struct run run = {.tensor = tensor,
                       .method = (enum method)method,
                       .precision = POLYAD_F64,
@@ -811,7 +764,7 @@ static void checkpoints(void **state) {
 static void cancelling(void **state) {
   (void)state;
   polyad_context *context = als_context(1);
-  polyad_tensor *tensor = noisy(context, ALS);
+  polyad_tensor *tensor = method_tensor(context, ALS);
   struct run run = {.tensor = tensor,
                     .method = ALS,
                     .precision = POLYAD_F64,
