@@ -119,7 +119,8 @@ static polyad_status ask(struct pd_rows *rows, const struct pd_filter *filter,
     return delimited_filter_fail_field(rows, raw,
                                        filter->plan->numbers != POLYAD_NUMBERS_PLAIN
                                            ? why
-                                           : "cannot be compared with a number; expected a number");
+                                           : "cannot be compared with a number; expected a number "
+                                             "(missing: skip leaves rows without one out)");
   }
   *holds = c->sign == '<' ? value < c->bound : value > c->bound;
   return POLYAD_OK;

@@ -82,7 +82,7 @@ static polyad_status read_any(polyad_context *context, const char *path,
         context, POLYAD_INVALID_ARGUMENT, path, 0, 0,
         "columns, a value column, a delimiter, conditions on rows, or how times, "
         "numbers or missing fields are written; expected delimited text with columns, "
-        "such as .csv");
+        "such as .csv (of a pipe: input format csv)");
   if (format != NULL && format->opens && options->shares > 1 && format->number == POLYAD_FILE_PTN)
     return pd_ptn_read_share(context, path, options, tensor);
   if (format != NULL && format->opens)
