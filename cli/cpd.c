@@ -24,7 +24,8 @@ static const char *refuses_streaming(const struct cpd *cpd) {
   if (strcmp(cpd->init, "hosvd") == 0) return "--init hosvd";
   if (strcmp(cpd->algorithm, "apr-pdnr") == 0) return "--algorithm apr-pdnr";
   if (strcmp(cpd->algorithm, "apr-pqnr") == 0) return "--algorithm apr-pqnr";
-  if (strncmp(cpd->format, "auto", 4) != 0 && strncmp(cpd->format, "coo", 3) != 0)
+  bool there = strcmp(cpd->session.device, "cpu") != 0 && strcmp(cpd->format, "modecopy") == 0;
+  if (strncmp(cpd->format, "auto", 4) != 0 && strncmp(cpd->format, "coo", 3) != 0 && !there)
     return "--format";
   if (cpd->session.compute != NULL && strcmp(cpd->session.compute, "native") != 0)
     return "--compute";

@@ -17,8 +17,8 @@ struct cli_streaming {
 #define CLI_STREAM_OPTIONS(t)                                                                      \
   CLI_OPTION(t, CHOICE, streaming.stream, "stream", "WHEN",                                        \
              "leave the tensor of a .ptn or .tns file on disk: auto\n"                             \
-             "(default: where it does not fit into memory), always,\n"                             \
-             "never", .choices = "auto always never"),          \
+             "(default: where it does not fit into the device's\n"                               \
+             "memory), always, never", .choices = "auto always never"),          \
   CLI_OPTION(t, TEXT, streaming.spill_dir, "spill-dir", "DIR",                                     \
              "where a tensor that streams has its temporary file\n"                                \
              "(default: $TMPDIR, else /var/tmp)")

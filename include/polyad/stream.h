@@ -1,10 +1,14 @@
 /** @file
- *  @brief Plans whose tensor stays on disk: for tensors larger than the memory.
+ *  @brief Plans whose tensor stays on disk: for tensors larger than the memory, or than a GPU's.
  *
  *  A plan that streams holds none of its nonzeros in memory. They are sorted once for each mode
  *  into a temporary file, in chunks; MTTKRP, Phi and the log-likelihood read the chunks one after
  *  the other, each while the one before is computed with. Results are those of a plan in memory
  *  but for rounding, and the same bits for any number of threads.
+ *
+ *  Where the context's device is a GPU of CUDA the chunks are copied to it in turn and computed
+ *  there. They are kept in the host's memory where they take no more than half of what the memory
+ *  limit leaves of it, else in the temporary file. The limit holds for the memory of both.
  *
  *  Such a plan serves polyad_mttkrp(), polyad_phi(), polyad_cp_als() (also nonnegative) and
  *  polyad_cp_apr() with multiplicative updates. What needs all nonzeros at once (first factors by
@@ -37,23 +41,25 @@ typedef struct polyad_stream_info {
   int streamed;            /**< non-zero: the plan streams; else all other members are 0 */
   uint64_t chunks;         /**< of each mode */
   uint64_t chunk_nonzeros; /**< nonzeros of every chunk but the last */
-  uint64_t spilled_bytes;  /**< on disk, all modes together */
+  uint64_t spilled_bytes;  /**< on disk, all modes together; 0 where they are kept in memory */
   uint64_t packed_bytes;   /**< on disk besides: the packed copy of text; 0: of a .ptn file */
   uint64_t pass_bytes[POLYAD_MAX_ORDER]; /**< that a kernel of each mode reads */
   uint64_t tensor_hash;                  /**< polyad_tensor_hash() of the tensor */
-  uint64_t memory_bytes; /**< the most memory that the context has in use, from the plan's making
-                              to the end of a decomposition by CP-ALS of the plan's rank, in one
-                              start and without nonnegativity */
+  uint64_t memory_bytes; /**< the most memory of the host that the context has in use, from the
+                            plan's making to the end of a decomposition by CP-ALS of the plan's
+                            rank, in one start and without nonnegativity */
 } polyad_stream_info;
 
 /** Estimates the memory that a decomposition by CP-ALS takes at most when the tensor in a file is
- *  held in memory: reading it, building the smallest format, or computing; and the room that it
- *  takes on disk at most when it streams. Of a .ptn file the header is looked at, of text (.tns) a
- *  few samples, which tell about how many lines there are, or, of compressed text, its first 4 MiB;
- *  modes are then taken to be shorter than 2^32, and factors are not counted.
+ *  held in memory: reading it, building the smallest format, or computing; of a GPU's, what the
+ *  smallest format and the factors take there; and the room that it takes on disk at most when it
+ *  streams. Of a .ptn file the header is looked at, of text (.tns) a few samples, which tell about
+ *  how many lines there are, or, of compressed text, its first 4 MiB; modes are then taken to be
+ *  shorter than 2^32, and factors are not counted.
  *  @param read   how text is read; NULL: defaults
  *  @param[out] memory, disk  0: not known, since the file is short text, or of another format, or
- *  the device is no CPU; the memory of compressed text is not estimated; `disk` may be NULL
+ *  the device is neither the CPU nor a GPU of CUDA; the memory of compressed text, and of any text
+ * on a GPU, is not estimated; `disk` may be NULL
  *  @return POLYAD_INVALID_ARGUMENT, POLYAD_OUT_OF_MEMORY */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_plan_memory_from_file(
     polyad_context *context, const char *path, const polyad_plan_options *options,
@@ -68,8 +74,8 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_plan_memory_from_file(
  *  was written to, or a spill file that cannot be read, ends the call that finds it with POLYAD_IO.
  *  Memory: at least 8 bytes for every row of every mode, and some 100 bytes for each nonzero of a
  *  chunk; disk: for each nonzero and mode its value and its indices in the other modes.
- *  @param options  as for polyad_plan_create(): format "auto" or "coo", POLYAD_KERNEL_MTTKRP or
- *                  POLYAD_KERNEL_PHI, the native compute type; nothing is tuned
+ *  @param options  as for polyad_plan_create(): format "auto", or "coo" on the CPU and "modecopy"
+ * on a GPU, POLYAD_KERNEL_MTTKRP or POLYAD_KERNEL_PHI, the native compute type; nothing is tuned
  *  @param stream   NULL: defaults
  *  @param[out] plan  destroyed with polyad_plan_destroy()
  *  @return POLYAD_UNSUPPORTED for other files, devices, formats or kernels, or a tensor that keeps

@@ -159,15 +159,16 @@ class Plan:
 
     @classmethod
     def stream(cls, path: str | os.PathLike[str], rank: int = 16, *, precision: Precision = "f64",
-               threads: int | None = None, memory_limit: int | None = None,
+               device: str = "cpu", threads: int | None = None, memory_limit: int | None = None,
                spill_dir: str | os.PathLike[str] | None = None, index_base: int = 1,
                pattern: bool = False, duplicates: Duplicates = "sum",
                shape: Sequence[int] | None = None,
                labels: str | os.PathLike[str] | None = None) -> Plan:
-        """A plan whose tensor stays on disk, for tensors that are larger than the memory.
+        """A plan whose tensor stays on disk, for tensors that are larger than the memory; or, for
+        a GPU whose memory is too small, in the host's where it fits there.
 
         It serves :func:`cp_als` (also nonnegative), :func:`cp_apr` with algorithm "mu", and
-        :meth:`mttkrp`, on the CPU; what needs all nonzeros at once is a
+        :meth:`mttkrp`; what needs all nonzeros at once is a
         :class:`polyad.UnsupportedError`. The model is that of a run in memory to rounding.
 
         Parameters
@@ -179,18 +180,20 @@ class Plan:
         rank : int
             Number of columns the kernels will be called with.
         precision : {"f64", "f32"}
+        device : str
+            "cpu", or a GPU of CUDA such as "cuda" or "cuda:1".
         threads : int, optional
             Default: all processors this process may use.
         memory_limit : int, optional
-            Bytes that making the plan and a decomposition may take; :attr:`streaming` says what
-            they will. Default: what the machine has.
+            Bytes of the host's memory, and of the GPU's, that making the plan and a decomposition
+            may take; :attr:`streaming` says what they will. Default: what there is.
         spill_dir : str or path, optional
             Where temporary files are made, which have no names. Default: $TMPDIR, else /var/tmp.
         index_base, pattern, duplicates, shape, labels
             As for :meth:`SparseTensor.read`.
         """
         plan = cls.__new__(cls)
-        ctx, options, kept = plan._asked(rank, "auto", precision, "cpu", threads, "auto")
+        ctx, options, kept = plan._asked(rank, "auto", precision, device, threads, "auto")
         if memory_limit is not None:
             ctx.check(lib.polyad_set_memory_limit(ctx.pointer, index(memory_limit, "memory_limit")))
         stream = ffi.new("polyad_stream_options *")

@@ -109,6 +109,11 @@ static polyad_status check_finite(const struct pd_als *als, double number) {
                  als->run.iteration + 1);
 }
 
+/* Whether the device has the nonzeros a piece at a time. */
+static bool in_pieces(const struct pd_als *als) {
+  return als->linalg->residual_reads_list && pd_plan_piece(als->plan) < als->plan->nnz;
+}
+
 /* A list on the device is made once; where that is what linalg reads nobody needs the nonzeros
  * otherwise. */
 static polyad_status open_nonzeros(struct pd_als *als, struct pd_plan_nonzeros *nonzeros) {
@@ -116,7 +121,7 @@ static polyad_status open_nonzeros(struct pd_als *als, struct pd_plan_nonzeros *
   *nonzeros = (struct pd_plan_nonzeros){.all = pd_plan_shape(als->plan)};
   if (reads_list && als->list != NULL) return POLYAD_OK;
   PD_TRY(pd_plan_nonzeros_open(als->context, als->plan, nonzeros));
-  if (!reads_list) return POLYAD_OK;
+  if (!reads_list || in_pieces(als)) return POLYAD_OK;
   polyad_status status = pd_list_create(als->context, als->device, &nonzeros->all, &als->list);
   pd_plan_nonzeros_close(als->context, als->plan, nonzeros);
   return status;
@@ -126,6 +131,27 @@ static polyad_status open_nonzeros(struct pd_als *als, struct pd_plan_nonzeros *
  * norm needs others, of the factors as they are stored. */
 static bool rounded_since(const struct pd_als *als) {
   return pd_als_rounds(als) || pd_als_scaling(als) != PD_SCALE_AS_BEFORE;
+}
+
+/* Sums over one list after the other, which is then gone again. */
+static polyad_status als_fit_sum_pieces(struct pd_als *als, const struct pd_nonzeros *nonzeros,
+                                        const struct pd_matrix *const *factors) {
+  uint64_t piece = pd_plan_piece(als->plan);
+  for (uint64_t first = 0; first < nonzeros->nnz; first += piece) {
+    struct pd_list *list;
+    uint64_t left = nonzeros->nnz - first, count = left < piece ? left : piece;
+    struct pd_nonzeros_window window = {nonzeros, first};
+    struct pd_nonzeros some = pd_nonzeros_some(&window, count);
+    PD_TRY(pd_list_create(als->context, als->device, &some, &list));
+    list->goes_on = first > 0;
+    polyad_status status =
+        als->linalg->residual(als->context, als->work, &some, list, factors, &als->lambda);
+    if (status == POLYAD_OK)
+      status = als->device->functions->synchronize(als->context, als->device);
+    pd_list_destroy(als->context, list);
+    PD_TRY(status);
+  }
+  return pd_nonzeros_check(als->context, nonzeros);
 }
 
 /* The model's values at the nonzeros, and their distance from these. */
@@ -139,6 +165,7 @@ static polyad_status sum_opened(struct pd_als *als, const struct pd_nonzeros *no
       PD_TRY(linalg->gram(als->context, als->work, &own, &als->gram[n], &als->peak[n]));
   }
   if (rounded_since(als)) PD_TRY(pd_als_enqueue_fit(&als, 1));
+  if (in_pieces(als)) return als_fit_sum_pieces(als, nonzeros, factors);
   return linalg->residual(als->context, als->work, nonzeros, als->list, factors, &als->lambda);
 }
 

@@ -43,6 +43,24 @@ struct pd_rows_shape;
 
 enum { PD_DEVICE_MARKS = 2 * POLYAD_MAX_ORDER };
 
+/** A way for data of the host beside the device's work: pieces are copied in turn to a few places
+ * of the device's memory, its slots, while work on earlier ones goes on. */
+struct pd_device_feed {
+  polyad_status (*open)(polyad_context *context, const struct pd_device *device, int slots,
+                        void **feed);
+  /** Copies to `to`, which is the slot's memory, when the work that reads the slot's last piece is
+   *  done; work that is enqueued on the device from now on waits for it. Does not wait itself; the
+   *  host's memory has to stay as it is until copied() has returned. */
+  polyad_status (*copy)(polyad_context *context, void *feed, int slot, void *to, const void *from,
+                        uint64_t bytes);
+  /** All work that reads the slot's piece has been enqueued. */
+  polyad_status (*used)(polyad_context *context, void *feed, int slot);
+  /** Waits until the slot's piece has been copied. */
+  polyad_status (*copied)(polyad_context *context, void *feed, int slot);
+  /** Waits for the copies. NULL is fine. */
+  void (*close)(void *feed);
+};
+
 /** What a device can do. All work is ordered on the device's one stream; functions return
  *  without waiting unless they say so. */
 struct pd_device_functions {
@@ -71,6 +89,8 @@ struct pd_device_functions {
    * host's and the device's work, or lets it go again. Where the system does not let so much be
    * kept, copies still work. NULL: it makes no difference. */
   void (*pin)(const struct pd_device *device, void *host, uint64_t bytes, bool pinned);
+  /** NULL: data comes by copy_in() alone, and no tensor streams to the device. */
+  const struct pd_device_feed *feed;
   polyad_status (*fill_zero)(polyad_context *context, const struct pd_device *device, void *to,
                              uint64_t bytes);
   /** Waits until all work is done; reports errors of earlier work. */

@@ -14,6 +14,7 @@ struct pd_list {
   int index_bytes[POLYAD_MAX_ORDER]; /* 4 or 8 */
   void *index[POLYAD_MAX_ORDER];     /* nnz numbers each */
   void *values;
+  bool goes_on; /* sums over it are added to those over the list before */
 };
 
 /** Bytes on the device. */

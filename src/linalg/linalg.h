@@ -196,7 +196,8 @@ struct pd_linalg {
                           const struct pd_matrix *const *grams, const struct pd_matrix *lambda);
   /** RESIDUAL and COVERED: the model's value m = sum over r of lambda_r times the product of
    *  factors[n](i_n, r), at every nonzero x, in double throughout and added in fixed order. `list`
-   *  has the nonzeros on the device where residual_reads_list; else it is NULL. */
+   *  has the nonzeros on the device where residual_reads_list, and says whether the sums go on
+   *  from those over another list; else it is NULL. */
   polyad_status (*residual)(polyad_context *context, struct pd_linalg_work *work,
                             const struct pd_nonzeros *nonzeros, const struct pd_list *list,
                             const struct pd_matrix *const *factors, const struct pd_matrix *lambda);

@@ -95,6 +95,9 @@ void pd_plan_nonzeros_close(polyad_context *context, const polyad_plan *plan,
                             struct pd_plan_nonzeros *nonzeros);
 /** Their number, modes and type alone: nothing can be decoded. */
 struct pd_nonzeros pd_plan_shape(const polyad_plan *plan);
+/** How many of them a device gets at a time that looks at all: as many as a chunk has of a tensor
+ *  that streams, else all. */
+uint64_t pd_plan_piece(const polyad_plan *plan);
 /** Validates every invariant of the plan's storage, wherever it lies. */
 polyad_status pd_plan_check(polyad_context *context, const polyad_plan *plan);
 /** The nonzeros as a tensor, sorted as every tensor is (without labels). */

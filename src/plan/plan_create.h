@@ -23,6 +23,11 @@ polyad_status pd_plan_create_one(polyad_context *context, polyad_tensor *tensor,
                                  struct pd_request *request, const polyad_plan_options *options,
                                  polyad_plan **plan);
 
+/** Bytes of a device with memory of its own that CP-ALS keeps beside the plan, a workspace and the
+ *  factors: spare factors, and its small matrices. */
+uint64_t pd_plan_spare_bytes(const polyad_context *context, const struct pd_device *device,
+                             polyad_type type, uint64_t rank, int order, const uint64_t *dims);
+
 /** What a plan knows of the tensor; its value_exponent says how values have to be scaled. Of a
  *  team's plan (request->part) they are facts of the whole tensor. */
 polyad_status pd_plan_take_facts(polyad_plan *plan, const polyad_tensor *tensor,

@@ -39,26 +39,31 @@ static bool passes_beside(const struct pd_request *request, const polyad_tensor 
          tensor->nnz >= 1 << 16 && !pd_tensor_is_elsewhere(tensor);
 }
 
-/* What building takes, or else the storage, a workspace and what CP-ALS keeps: factors and spares,
- * and its small matrices. */
-static uint64_t predict_device_bytes(const polyad_context *context, const struct pd_traits *traits,
-                                     const struct pd_request *request,
-                                     const struct pd_candidate *chosen) {
-  const struct pd_device *device = request->device;
-  uint64_t rank = request->rank, rows = 0, small = 0;
-  if (device->functions->memory_used == NULL) return 0;
-  for (int n = 0; n < traits->order; ++n) {
-    rows = pd_add_saturated(rows, traits->dims[n]);
+uint64_t pd_plan_spare_bytes(const polyad_context *context, const struct pd_device *device,
+                             polyad_type type, uint64_t rank, int order, const uint64_t *dims) {
+  uint64_t rows = 0, small = 0;
+  for (int n = 0; n < order; ++n) {
+    rows = pd_add_saturated(rows, dims[n]);
     small = pd_add_saturated(small, pd_mul_saturated(rank, (rank + 1) * sizeof(double)));
   }
   small = pd_add_saturated(small, pd_mul_saturated(rank, (rank + 2) * sizeof(double)));
   small = pd_add_saturated(small, device->linalg->work_bytes(rank, polyad_threads(context)));
-  uint64_t stride = pd_factor_stride(device, request->precision, rank);
-  uint64_t spares = pd_mul_saturated(rows, stride * pd_type_bytes(request->precision));
+  uint64_t stride = pd_factor_stride(device, type, rank);
+  uint64_t spares = pd_mul_saturated(rows, stride * pd_type_bytes(type));
   small =
-      pd_add_saturated(small, pd_factor_copy_bytes(device, request->precision,
-                                                   pd_longest(traits->order, traits->dims), rank));
-  uint64_t runs = pd_add_saturated(pd_add_saturated(chosen->device_bytes, spares), small);
+      pd_add_saturated(small, pd_factor_copy_bytes(device, type, pd_longest(order, dims), rank));
+  return pd_add_saturated(spares, small);
+}
+
+/* What building takes, or else the storage, a workspace and what CP-ALS keeps. */
+static uint64_t predict_device_bytes(const polyad_context *context, const struct pd_traits *traits,
+                                     const struct pd_request *request,
+                                     const struct pd_candidate *chosen) {
+  const struct pd_device *device = request->device;
+  if (device->functions->memory_used == NULL) return 0;
+  uint64_t spares = pd_plan_spare_bytes(context, device, request->precision, request->rank,
+                                        traits->order, traits->dims);
+  uint64_t runs = pd_add_saturated(chosen->device_bytes, spares);
   uint64_t builds = pd_storage_device_bytes(chosen->format, traits, request, chosen->storage_bytes);
   return builds > runs ? builds : runs;
 }

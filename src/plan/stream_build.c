@@ -21,19 +21,6 @@ struct builder {
   uint64_t *staged_count, *written, room;
 };
 
-int pd_stream_arrays(struct pd_rowsum *list, polyad_type type,
-                     struct pd_stream_array array[PD_STREAM_ARRAYS]) {
-  int count = 0;
-  array[count++] =
-      (struct pd_stream_array){&list->row_start, (list->runs + 1) * (uint64_t)list->start_bytes};
-  array[count++] = (struct pd_stream_array){&list->row_id, list->runs * (uint64_t)list->row_bytes};
-  for (int g = 0; g < list->columns; ++g)
-    array[count++] =
-        (struct pd_stream_array){&list->id[g], list->nnz * (uint64_t)list->id_bytes[g]};
-  array[count++] = (struct pd_stream_array){&list->values, list->nnz * pd_type_bytes(type)};
-  return count;
-}
-
 /* ---- where chunks begin ---------------------------------------------------------------------- */
 
 static uint64_t stream_build_chunk_end(const struct pd_stream *stream, uint64_t k) {
@@ -91,13 +78,12 @@ static polyad_status find_traits(struct builder *b, struct pd_traits *traits) {
   return pd_tensor_estimate_fibers(b->context, &b->chunk, traits->fibers);
 }
 
-static polyad_status spill_list(struct builder *b, struct pd_stream_chunk *chunk) {
-  struct pd_stream *stream = b->stream;
-  struct pd_stream_array array[PD_STREAM_ARRAYS];
-  int count = pd_stream_arrays(&chunk->list, stream->type, array);
+polyad_status pd_stream_spill(polyad_context *context, struct pd_stream *stream,
+                              struct pd_stream_chunk *chunk, int count,
+                              const struct pd_stream_array *array) {
   chunk->offset = stream->lists_bytes;
   for (int a = 0; a < count; ++a) {
-    PD_TRY(pd_spill_write(b->context, &stream->spill, chunk->offset + chunk->bytes, array[a].bytes,
+    PD_TRY(pd_spill_write(context, &stream->spill, chunk->offset + chunk->bytes, array[a].bytes,
                           *array[a].pointer));
     chunk->bytes += pd_stream_padded(array[a].bytes);
   }
@@ -109,7 +95,6 @@ static polyad_status spill_list(struct builder *b, struct pd_stream_chunk *chunk
 /* The list of chunk k, whose nonzeros are in b->chunk, those of the mode still as in the file. */
 static polyad_status build_chunk(struct builder *b, uint64_t k) {
   struct pd_stream_chunk *chunk = &b->stream->chunk[b->mode][k];
-  struct pd_tiling tiling;
   struct pd_traits traits;
   if (pd_cancelled(b->context))
     return pd_fail(b->context, POLYAD_CANCELLED, "planning was cancelled");
@@ -117,19 +102,8 @@ static polyad_status build_chunk(struct builder *b, uint64_t k) {
   for (uint64_t p = 0; p < b->chunk.nnz; ++p)
     stream_build_put_index(b, b->mode, p, pd_tensor_index(&b->chunk, b->mode, p) - chunk->base);
   PD_TRY(find_traits(b, &traits));
-  pd_tiling_choose(&traits, b->request, b->mode, false, &tiling);
-  struct pd_room room = {0};
-  PD_TRY(pd_rowsum_room_create(b->context, &b->chunk, false, &room));
-  polyad_status status =
-      pd_rowsum_build(b->context, &b->chunk, b->mode, false, &tiling, &room, &chunk->list);
-  pd_room_destroy(b->context, &room);
-  if (status == POLYAD_OK) status = spill_list(b, chunk);
-  struct pd_rowsum shape = chunk->list;
-  pd_rowsum_clear(b->context, &chunk->list);
-  shape.row_start = shape.row_id = shape.values = NULL;
-  memset(shape.id, 0, sizeof shape.id);
-  chunk->list = shape;
-  return status;
+  const struct pd_stream_source from = {&b->chunk, &traits, b->request, b->mode};
+  return b->stream->lists->build(b->context, b->stream, &from, chunk);
 }
 
 /* ---- the first mode -------------------------------------------------------------------------- */

@@ -23,11 +23,28 @@ static uint64_t in_memory(const struct pd_ptn_header *header, const struct pd_re
   return compute > read ? compute : read;
 }
 
+/* The smallest format that a device has, and factors with their copies. */
+static uint64_t there(const struct pd_ptn_header *header, const struct pd_request *request,
+                      bool text) {
+  uint64_t item = pd_type_bytes(request->precision), rows = 0;
+  uint64_t stride = pd_factor_stride(request->device, request->precision, request->rank);
+  int bits = 0;
+  for (uint32_t n = 0; n < header->order; ++n) {
+    bits += pd_index_bits(header->dims[n]);
+    if (!text) rows = pd_add_saturated(rows, header->dims[n]);
+  }
+  uint64_t entry = (uint64_t)(bits + 63) / 64 * 8 + item;
+  return pd_add_saturated(pd_mul_saturated(header->nnz, entry),
+                          pd_mul_saturated(rows, pd_mul_saturated(2 * stride, item)));
+}
+
 /* The lists and, before them, the records that wait to be sorted; of text a packed copy besides,
  * and before both the runs that it is merged from. */
 static uint64_t on_disk(const struct pd_ptn_header *header, const struct pd_request *request,
                         bool text) {
-  struct pd_stream stream = {.order = (int)header->order,
+  bool here = request->device->functions->host_memory;
+  struct pd_stream stream = {.lists = here ? &pd_stream_rowsum_lists : &pd_stream_modecopy_lists,
+                             .order = (int)header->order,
                              .nnz = header->nnz,
                              .type = request->precision,
                              .chunks = header->nnz / PD_STREAM_MOST + 1};
@@ -87,7 +104,8 @@ polyad_status polyad_plan_memory_from_file(polyad_context *context, const char *
   PD_TRY(pd_plan_make_request(context, options, &text, &request));
   /* What is read of a pipe would be missing when the tensor is read. */
   bool is_file = stat(path, &about) == 0 && S_ISREG(about.st_mode);
-  if (!request.device->functions->host_memory || !is_file) return POLYAD_OK;
+  bool here = request.device->functions->host_memory;
+  if (!is_file || (!here && pd_stream_inner(request.device) == NULL)) return POLYAD_OK;
   polyad_read_options_init(&usual);
   PD_TRY(pd_packed_file_estimate(context, path, read != NULL ? read : &usual, &estimate));
   if (estimate.text)
@@ -97,7 +115,9 @@ polyad_status polyad_plan_memory_from_file(polyad_context *context, const char *
   if (estimate.text && known) header_of_text(&estimate, &request, &header);
   if (!known) return POLYAD_OK;
   /* Whether it fits is not left to a guess from the beginning of a compressed file. */
-  if (!estimate.compressed) *memory = in_memory(&header, &request, estimate.text);
+  if (!estimate.compressed && (here || !estimate.text)) /* of text no bits of indices are known */
+    *memory = here ? in_memory(&header, &request, estimate.text)
+                   : there(&header, &request, estimate.text);
   if (disk != NULL) *disk = on_disk(&header, &request, estimate.text);
   return POLYAD_OK;
 }

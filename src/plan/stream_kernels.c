@@ -8,9 +8,9 @@
 /* ---- storage -----------------------------------------------------------------------------------
  */
 
-static polyad_status buffers_create(polyad_context *context, const struct pd_stream *stream,
-                                    char *buffer[2]) {
-  for (int k = 0; k < 2; ++k)
+polyad_status pd_stream_buffers(polyad_context *context, const struct pd_stream *stream,
+                                char *buffer[2]) {
+  for (int k = 0; k < 2 && stream->kept == NULL; ++k)
     PD_TRY(pd_alloc(context, stream->largest, 1, (void **)&buffer[k]));
   return POLYAD_OK;
 }
@@ -22,12 +22,9 @@ static polyad_status stream_kernels_check_mode(polyad_context *context,
   polyad_status status = POLYAD_OK;
   pd_stream_reader_open(&reader, stream, mode, buffer);
   for (uint64_t k = 0; k < stream->chunks && status == POLYAD_OK; ++k) {
-    struct pd_rowsum list;
-    uint64_t dims[POLYAD_MAX_ORDER];
-    memcpy(dims, stream->dims, sizeof dims);
-    dims[mode] = stream->chunk[mode][k].rows;
-    status = pd_stream_reader_next(context, &reader, k, &list);
-    if (status == POLYAD_OK) status = pd_rowsum_check(context, &list, mode, dims);
+    const char *at;
+    status = pd_stream_reader_next(context, &reader, k, &at);
+    if (status == POLYAD_OK) status = stream->lists->check(context, stream, mode, k, at);
   }
   pd_stream_reader_close(&reader);
   return status;
@@ -36,7 +33,7 @@ static polyad_status stream_kernels_check_mode(polyad_context *context,
 static polyad_status stream_kernels_check(polyad_context *context, const void *storage) {
   const struct pd_stream *stream = storage;
   char *buffer[2] = {NULL};
-  polyad_status status = buffers_create(context, stream, buffer);
+  polyad_status status = pd_stream_buffers(context, stream, buffer);
   for (int n = 0; n < stream->order && status == POLYAD_OK; ++n)
     status = stream_kernels_check_mode(context, stream, n, buffer);
   for (int k = 0; k < 2; ++k)
@@ -53,8 +50,9 @@ static void stream_kernels_describe(const void *storage, int first_mode,
                                     char text[PD_REASON_BYTES]) {
   const struct pd_stream *stream = storage;
   (void)first_mode;
-  snprintf(text, PD_REASON_BYTES, "%d lists on disk, each sorted by its mode, in %llu chunks",
-           stream->order, (unsigned long long)stream->chunks);
+  snprintf(text, PD_REASON_BYTES, "%d lists %s, each sorted by its mode, in %llu chunks",
+           stream->order, stream->kept != NULL ? "in the host's memory" : "on disk",
+           (unsigned long long)stream->chunks);
 }
 
 static void stream_kernels_destroy(polyad_context *context, void *storage) {
@@ -62,6 +60,8 @@ static void stream_kernels_destroy(polyad_context *context, void *storage) {
   if (stream == NULL) return;
   pd_ptn_blocks_close(&stream->file);
   pd_spill_close(&stream->spill);
+  pd_stream_pin(stream->device, stream->kept, stream->lists_bytes, false);
+  pd_free(context, stream->kept);
   for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
     pd_free(context, stream->chunk[n]);
   PD_FREE(context, stream->path, stream->directory, stream);
@@ -88,16 +88,13 @@ static polyad_status readable(polyad_context *context, const void *storage) {
   return pd_fail_at(context, POLYAD_IO, stream->path, 0, 0, "nonzeros could not be read");
 }
 
-const struct polyad_format pd_stream_format = {
-    .name = "coo",
-    .deterministic = true,
-    .check = stream_kernels_check,
-    .bytes = stream_kernels_bytes,
-    .describe = stream_kernels_describe,
-    .destroy = stream_kernels_destroy,
-    .decode = stream_kernels_decode,
-    .readable = readable,
-};
+#define STREAM_SLOTS                                                                               \
+  .deterministic = true, .check = stream_kernels_check, .bytes = stream_kernels_bytes,             \
+  .describe = stream_kernels_describe, .destroy = stream_kernels_destroy,                          \
+  .decode = stream_kernels_decode, .readable = readable
+
+const struct polyad_format pd_stream_format = {.name = "coo", STREAM_SLOTS};
+const struct polyad_format pd_stream_copies_format = {.name = "modecopy", STREAM_SLOTS};
 
 /* ---- workspace ---------------------------------------------------------------------------------
  */
@@ -146,7 +143,7 @@ static polyad_status stream_kernels_fill(polyad_context *context, const void *st
                                   &scratch->sums));
   pd_rowsum_share_parts(scratch->sums, pd_kernel_threads(context, stream->chunk_nnz, rank));
   PD_TRY(pd_rowsum_scratch_add_tables(scratch->sums, stream_kernels_table_bytes(stream, rank)));
-  PD_TRY(buffers_create(context, stream, scratch->buffer));
+  PD_TRY(pd_stream_buffers(context, stream, scratch->buffer));
   return pd_scratch_array(&scratch->base, rank, pd_type_bytes(stream->type), &scratch->row);
 }
 
@@ -180,10 +177,10 @@ static void add_row(polyad_type type, uint64_t rank, const void *from, void *to)
 
 /* `sum` gets what the chunk adds to a result of one number. */
 static void run_chunk(const struct pd_stream *stream, struct scratch *scratch,
-                      const struct pd_call *call, uint64_t k, const struct pd_rowsum *list,
-                      double *sum) {
+                      const struct pd_call *call, uint64_t k, const char *at, double *sum) {
   const struct pd_stream_chunk *chunk = &stream->chunk[call->mode][k];
-  struct pd_rowsum_job job = stream_kernels_job_of(stream, call, chunk, list);
+  const struct pd_rowsum list = pd_stream_list_at(stream, call->mode, k, at);
+  struct pd_rowsum_job job = stream_kernels_job_of(stream, call, chunk, &list);
   if (job.out == NULL) {
     *sum += pd_rowsum_gain(&job, scratch->sums);
     return;
@@ -204,9 +201,9 @@ static polyad_status stream_kernels_run(polyad_context *context, const void *sto
   PD_TRY(pd_ptn_blocks_same(&stream->file));
   pd_stream_reader_open(&reader, stream, call->mode, scratch->buffer);
   for (uint64_t k = 0; k < stream->chunks && status == POLYAD_OK; ++k) {
-    struct pd_rowsum list;
-    status = pd_stream_reader_next(context, &reader, k, &list);
-    if (status == POLYAD_OK) run_chunk(stream, scratch, call, k, &list, &sum);
+    const char *at;
+    status = pd_stream_reader_next(context, &reader, k, &at);
+    if (status == POLYAD_OK) run_chunk(stream, scratch, call, k, at, &sum);
   }
   pd_stream_reader_close(&reader);
   if (call->op.into == PD_INTO_SCALAR) *(double *)call->out->data = sum;

@@ -40,7 +40,7 @@ void pd_stream_reader_open(struct pd_stream_reader *reader, const struct pd_stre
   *reader = (struct pd_stream_reader){.stream = stream, .mode = mode, .buffer = buffer};
   (void)pthread_mutex_init(&reader->lock, NULL);
   (void)pthread_cond_init(&reader->changed, NULL);
-  reader->threaded = stream_reader_start(reader);
+  reader->threaded = stream->kept == NULL && stream_reader_start(reader);
 }
 
 /* The error number of reading chunk k, 0 when it is there. */
@@ -57,18 +57,15 @@ static int await(struct pd_stream_reader *reader, uint64_t k) {
 }
 
 polyad_status pd_stream_reader_next(polyad_context *context, struct pd_stream_reader *reader,
-                                    uint64_t k, struct pd_rowsum *list) {
-  struct pd_stream_array array[PD_STREAM_ARRAYS];
-  int error = await(reader, k);
-  if (error != 0) return pd_spill_fail(context, &reader->stream->spill, error);
-  const char *at = reader->buffer[k % 2];
-  *list = reader->stream->chunk[reader->mode][k].list;
-  int count = pd_stream_arrays(list, reader->stream->type, array);
-  for (int a = 0; a < count; ++a) {
-    *array[a].pointer = at;
-    at += pd_stream_padded(array[a].bytes);
+                                    uint64_t k, const char **at) {
+  const struct pd_stream *stream = reader->stream;
+  if (stream->kept != NULL) {
+    *at = stream->kept + stream->chunk[reader->mode][k].offset;
+    return POLYAD_OK;
   }
-  return POLYAD_OK;
+  int error = await(reader, k);
+  *at = reader->buffer[k % 2];
+  return error == 0 ? POLYAD_OK : pd_spill_fail(context, &stream->spill, error);
 }
 
 void pd_stream_reader_close(struct pd_stream_reader *reader) {

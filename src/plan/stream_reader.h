@@ -19,13 +19,14 @@ struct pd_stream_reader {
   int error; /* of reading chunk `filled` */
 };
 
-/** Starts reading; `buffer` are two of stream->largest bytes. */
+/** Starts reading; `buffer` are two of stream->largest bytes, which are not used where the lists
+ * are kept in memory. */
 void pd_stream_reader_open(struct pd_stream_reader *reader, const struct pd_stream *stream,
                            int mode, char *const *buffer);
-/** Waits for chunk `k`, 0 first and then each next one, and sets the pointers of its list; the
- *  chunk before is given back. */
+/** Waits for chunk `k`, 0 first and then each next one, and tells where its arrays begin; the chunk
+ *  before is given back. */
 polyad_status pd_stream_reader_next(polyad_context *context, struct pd_stream_reader *reader,
-                                    uint64_t k, struct pd_rowsum *list);
+                                    uint64_t k, const char **at);
 void pd_stream_reader_close(struct pd_stream_reader *reader);
 
 #endif

@@ -43,6 +43,27 @@ static inline int pd_chunk_count(uint64_t first, uint64_t end) {
   return end - first < PD_CHUNK ? (int)(end - first) : PD_CHUNK;
 }
 
+/** Some of them, from `first` on. */
+struct pd_nonzeros_window {
+  const struct pd_nonzeros *all;
+  uint64_t first;
+};
+static inline void pd_nonzeros_window_decode(const void *storage, uint64_t first, int count,
+                                             struct pd_chunk *chunk) {
+  const struct pd_nonzeros_window *window = storage;
+  window->all->decode(window->all->storage, window->first + first, count, chunk);
+}
+/** As nonzeros of their own, which use the window. Whether they could be read is asked of all. */
+static inline struct pd_nonzeros pd_nonzeros_some(const struct pd_nonzeros_window *window,
+                                                  uint64_t count) {
+  struct pd_nonzeros some = *window->all;
+  some.nnz = count;
+  some.storage = window;
+  some.decode = pd_nonzeros_window_decode;
+  some.readable = NULL;
+  return some;
+}
+
 /** Decodes all of them into new arrays: index[n] of pd_index_bytes(dims[n]) bytes each, and values
  *  of the type; pd_free() frees them. What was allocated is there also on failure. */
 polyad_status pd_nonzeros_to_arrays(polyad_context *context, const struct pd_nonzeros *nonzeros,

@@ -3,9 +3,12 @@
 #define _GNU_SOURCE /* dladdr */
 #include "gpu/gpu_context.h"
 #include "harness.h"
+#include "plan/stream.h"
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct mttkrp_case from = {"small", 3, {20, 30, 40}, 500, SHAPE_FIBERS, false};
 
@@ -32,7 +35,27 @@ struct small_run {
   const char *format;
   bool completes;
   polyad_complete_method method;
+  bool streams; /* from disk, in several chunks */
 };
+
+static const char *file_name(void) {
+  static char name[64];
+  snprintf(name, sizeof name, "gpu_fault.%ld.ptn", (long)getpid());
+  return name;
+}
+
+static polyad_status stream_plan(polyad_context *context, const polyad_tensor *tensor,
+                                 polyad_plan **plan) {
+  const polyad_stream_options stream = {.spill_directory = ".", .chunk_nonzeros = 120};
+  struct pd_request request = {.variant = "auto",
+                               .rank = 4,
+                               .precision = POLYAD_F64,
+                               .threads = polyad_threads(context),
+                               .compute = POLYAD_COMPUTE_NATIVE};
+  PD_TRY(pd_device_of(context, &request.device));
+  PD_TRY(polyad_tensor_write(context, tensor, file_name(), POLYAD_FILE_AUTO));
+  return pd_stream_plan_create(context, file_name(), &stream, &request, false, plan);
+}
 
 /* Decompositions without the check that the linker puts around them (tests/invariant.c): that
  * brings nonzeros from the device, and may not be what is refused. */
@@ -72,11 +95,13 @@ static polyad_status run(const struct small_run *what, bool *leaked) {
   polyad_plan_options_init(&options);
   options.format = what->format;
   options.rank = 4;
-  polyad_status status = polyad_plan_create(context, tensor, &options, &plan);
+  polyad_status status = what->streams ? stream_plan(context, tensor, &plan)
+                                       : polyad_plan_create(context, tensor, &options, &plan);
   if (status == POLYAD_OK) status = decompose(context, plan, what, &model);
   if (status != POLYAD_OK) assert_string_not_equal(polyad_last_error(context), "");
   polyad_ktensor_destroy(model);
   polyad_plan_destroy(plan);
+  if (what->streams) unlink(file_name());
   polyad_tensor_destroy(tensor);
   problem_free(&problem);
   *leaked = polyad_memory_in_use(context) != 0;
@@ -147,8 +172,9 @@ static void test_every_call_fails(void **state) {
                                           {.format = "hls"},
                                           {.format = "mmcsf"},
                                           {.format = "twotree"},
-                                          {"coo", true, POLYAD_COMPLETE_ALS},
-                                          {"coo", true, POLYAD_COMPLETE_CCD}};
+                                          {"coo", true, POLYAD_COMPLETE_ALS, false},
+                                          {"coo", true, POLYAD_COMPLETE_CCD, false},
+                                          {.format = "streamed", .streams = true}};
   fail_call_function *refuse = fail_call();
   for (size_t f = 0; f < sizeof runs / sizeof *runs; ++f) {
     bool leaked;

@@ -311,6 +311,7 @@ const struct pd_device_functions pd_cuda_device_functions = {
     .copy_pieces = cuda_device_copy_pieces,
     .copy_peer = copy_peer,
     .pin = cuda_device_pin,
+    .feed = &pd_cuda_feed,
     .fill_zero = cuda_device_fill_zero,
     .synchronize = cuda_device_synchronize,
     .memory_used = cuda_device_memory_used,

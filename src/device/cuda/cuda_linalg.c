@@ -375,8 +375,11 @@ static polyad_status cuda_linalg_residual(polyad_context *context, struct pd_lin
                                           const struct pd_matrix *const *factors,
                                           const struct pd_matrix *lambda) {
   (void)nonzeros;
-  struct pd_gpu_residual job = {
-      .values = list->values, .weight = lambda->data, .nnz = list->nnz, .order = list->order};
+  struct pd_gpu_residual job = {.values = list->values,
+                                .weight = lambda->data,
+                                .nnz = list->nnz,
+                                .order = list->order,
+                                .goes_on = list->goes_on};
   for (int n = 0; n < list->order; ++n) {
     job.index[n] = list->index[n];
     job.index_bytes[n] = list->index_bytes[n];

@@ -174,6 +174,7 @@ struct pd_gpu_residual {
   const double *weight;
   uint64_t nnz;
   int order;
+  int goes_on; /* the sums are added to what RESIDUAL and COVERED are */
 };
 /** `parts` has room for 2 PD_GPU_RESIDUAL_BLOCKS numbers. */
 cudaError_t pd_gpu_residual(const struct pd_gpu_residual *job, double *parts, double *scalars,

@@ -164,7 +164,8 @@ static void start(const Residual &job, unsigned blocks, double *parts, cudaStrea
     start_columns<T, 1>(job, blocks, parts, stream);
 }
 
-static __global__ void add_residual_parts(int blocks, const double *parts, double *scalars) {
+static __global__ void add_residual_parts(int blocks, const double *parts, int goes_on,
+                                          double *scalars) {
   __shared__ double room[2][THREADS];
   double sum[2] = {0, 0};
   for (int b = (int)threadIdx.x; b < blocks; b += THREADS)
@@ -179,8 +180,8 @@ static __global__ void add_residual_parts(int blocks, const double *parts, doubl
         room[k][threadIdx.x] += room[k][threadIdx.x + half];
   }
   if (threadIdx.x != 0) return;
-  scalars[PD_GPU_RESIDUAL] = room[0][0];
-  scalars[PD_GPU_COVERED] = room[1][0];
+  scalars[PD_GPU_RESIDUAL] = room[0][0] + (goes_on ? scalars[PD_GPU_RESIDUAL] : 0);
+  scalars[PD_GPU_COVERED] = room[1][0] + (goes_on ? scalars[PD_GPU_COVERED] : 0);
 }
 
 extern "C" cudaError_t pd_gpu_residual(const struct pd_gpu_residual *job, double *parts,
@@ -206,6 +207,6 @@ extern "C" cudaError_t pd_gpu_residual(const struct pd_gpu_residual *job, double
     start<float>(to, (unsigned)blocks, parts, stream);
   cudaError_t code = cudaGetLastError();
   if (code != cudaSuccess) return code;
-  add_residual_parts<<<1, THREADS, 0, stream>>>(blocks, parts, scalars);
+  add_residual_parts<<<1, THREADS, 0, stream>>>(blocks, parts, job->goes_on, scalars);
   return cudaGetLastError();
 }

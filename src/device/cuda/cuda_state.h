@@ -87,6 +87,7 @@ polyad_status pd_cuda_upload(polyad_context *context, const struct pd_device *de
 void pd_cuda_release(polyad_context *context, const struct pd_device *device, void *pointer);
 
 extern const struct pd_device_functions pd_cuda_device_functions;
+extern const struct pd_device_feed pd_cuda_feed;
 extern const struct pd_linalg pd_cuda_linalg;
 extern const struct pd_svd pd_cuda_svd;
 extern const struct pd_completion pd_cuda_completion;
