@@ -19,7 +19,7 @@ enum { PD_HOSVD_PRODUCTS = 250 };
  *  Lathauwer, De Moor and Vandewalle 2000); columns beyond keep what they hold. They are found as
  *  pd_unfolding_leading() does: exactly for short modes. The sign of each makes its largest entry
  *  positive. Needs memory for the tensor's nonzeros twice, and for the Gram matrix of I_n x I_n
- *  doubles or a basis of I_n x pd_symmetric_columns().
+ *  doubles or a basis of I_n x a few more than twice ranks[n] doubles.
  *  @param[out] report  may be NULL
  *  @return POLYAD_UNSUPPORTED when the plan's format cannot give its nonzeros back,
  *  POLYAD_CANCELLED */

@@ -91,10 +91,6 @@ static const struct pd_file_format table[] = {
 };
 enum { ROWS = sizeof table / sizeof *table };
 
-const struct pd_file_format *pd_file_format_at(int k) {
-  return k >= 0 && k < ROWS ? &table[k] : NULL;
-}
-
 const struct pd_file_format *pd_file_format_numbered(polyad_file_format number) {
   for (int k = 0; k < ROWS; ++k)
     if (table[k].number == number) return &table[k];

@@ -50,8 +50,6 @@ struct pd_file_format {
                                const char *path);
 };
 
-/** Row k of the table, NULL past the last. */
-const struct pd_file_format *pd_file_format_at(int k);
 /** The row with this number. */
 const struct pd_file_format *pd_file_format_numbered(polyad_file_format number);
 /** The row whose files with such contents have the extension of this name (compression set aside);

@@ -36,14 +36,11 @@ struct pd_symmetric_search {
 /** The largest eigenvalues of an operator and their eigenvectors (rows x wanted, row major,
  *  orthonormal) by the block Krylov-Schur method with full reorthogonalization. Ends when every
  *  residual is within the tolerance or after the most products: search->residual tells how exact
- *  they are then. Holds rows x pd_symmetric_columns() doubles, fewer where the memory limit asks
- *  for it.
+ *  they are then. Holds a basis of a few more than twice `wanted` columns, of fewer where the
+ *  memory limit asks for it.
  *  @return POLYAD_CANCELLED, POLYAD_MEMORY_LIMIT, POLYAD_OUT_OF_MEMORY, POLYAD_NUMERICAL */
 polyad_status pd_symmetric_krylov(struct pd_stage *stage, const struct pd_symmetric_operator *a,
                                   struct pd_symmetric_search *search, double *values,
                                   double *vectors);
-
-/** Columns of doubles that a search for so many eigenpairs holds where memory allows. */
-uint64_t pd_symmetric_columns(uint64_t wanted);
 
 #endif

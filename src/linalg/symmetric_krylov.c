@@ -275,8 +275,6 @@ static size_t best_room(uint64_t wanted) {
   return keep + (keep > 4 ? keep : 4);
 }
 
-uint64_t pd_symmetric_columns(uint64_t wanted) { return (best_room(wanted) + 2) * BLOCK; }
-
 /* As many panels as memory allows, up to what is best. */
 static size_t room_within(const struct krylov *k, size_t best) {
   uint64_t used = polyad_memory_in_use(k->context), limit = polyad_memory_limit(k->context);
