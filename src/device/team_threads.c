@@ -54,16 +54,30 @@ static polyad_status threads_gather(polyad_context *context, void *state, const 
   return POLYAD_OK;
 }
 
+/* Bytes that a thread is worth starting for. */
+enum { COPY_GRAIN = 4 << 20 };
+
+/* Large parcels come with a tensor that is shared out, into memory that is touched for the first
+ * time: the threads of the member's context copy them together. */
+static void threads_copy(const polyad_context *context, void *to, const void *from,
+                         uint64_t bytes) {
+  int threads = pd_threads_for(context, bytes, COPY_GRAIN);
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (int t = 0; t < threads; ++t) {
+    uint64_t begin = pd_part_begin(bytes, t, threads), end = pd_part_begin(bytes, t + 1, threads);
+    memcpy((char *)to + begin, (const char *)from + begin, (size_t)(end - begin));
+  }
+}
+
 static polyad_status threads_exchange(polyad_context *context, void *state,
                                       const struct pd_parcel *to, const struct pd_parcel *from) {
-  (void)context;
   struct member *member = state;
   struct shared *shared = member->shared;
   shared->shown[member->rank] = to;
   wait_for_all(shared);
   for (int k = 0; k < shared->size; ++k) {
     const struct pd_parcel *parcel = (const struct pd_parcel *)shared->shown[k] + member->rank;
-    if (parcel->bytes > 0) memcpy(from[k].data, parcel->data, (size_t)parcel->bytes);
+    if (parcel->bytes > 0) threads_copy(context, from[k].data, parcel->data, parcel->bytes);
   }
   wait_for_all(shared);
   return POLYAD_OK;

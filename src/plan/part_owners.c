@@ -94,9 +94,13 @@ static polyad_status find_touched(polyad_context *context, const struct pd_part_
   for (int n = 0; n < mode; ++n)
     offset += (uint64_t)making->index_bytes[n];
   PD_TRY(PD_NEW_ZERO(context, layer->length, &has));
+  int threads = pd_threads_for(context, making->count, 1 << 18);
+#pragma omp parallel for num_threads(threads) schedule(static)
   for (uint64_t p = 0; p < making->count; ++p) {
     const char *record = making->record + p * making->record_bytes + offset;
-    has[pd_part_get(record, making->index_bytes[mode]) - layer->first] = 1;
+    uint64_t i = pd_part_get(record, making->index_bytes[mode]) - layer->first;
+    /* Several threads may say so of one row. */
+    if (!__atomic_load_n(&has[i], __ATOMIC_RELAXED)) __atomic_store_n(&has[i], 1, __ATOMIC_RELAXED);
   }
   for (uint64_t i = 0; i < layer->length; ++i)
     layer->touched_count += has[i];
