@@ -19,8 +19,14 @@ cppcheck --quiet -j 2 --std=c11 --enable=warning,performance,portability --inlin
   --suppressions-list=.cppcheck-suppressions --error-exitcode=1 --project="$build/compile_commands.json" \
   -i tests -i bench -i python -i "$build" "${written_once[@]}" || failed=1
 
+# All sources, also those that this build leaves out, but not what needs a header that is not installed.
+readable() {
+  find src cli -name '*.c' | LC_ALL=C sort |
+    if grep -q inflater_isal.c "$build/compile_commands.json"; then cat; else grep -v inflater_isal.c; fi
+}
+
 # Two at a time; -quiet leaves only findings. The build's own options are gcc's.
-find src cli -name '*.c' | LC_ALL=C sort | xargs -P 2 -n 8 clang-tidy -quiet -p "$build" \
+readable | xargs -P 2 -n 8 clang-tidy -quiet -p "$build" \
   --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-ignored-optimization-argument \
   2>/dev/null || failed=1
 exit $failed

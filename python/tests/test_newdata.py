@@ -194,7 +194,7 @@ def test_unseen_labels():
     model = polyad.KruskalTensor(None, [np.eye(2), np.ones((2, 2))],
                                  labels=[None, ["a", "b"]])
     x = labelled([[0, 0], [0, 1]], [2.0, 4.0], (1, 2), [None, ["b", "z"]])
-    with pytest.raises(ValueError, match="mode 1 has indices that the model lacks: 'z'"):
+    with pytest.raises(ValueError, match=r"mode 1 \(place\) has indices that the model lacks: 'z'"):
         model.project(x, 0)
     found = model.project(x, 0, unseen="skip")
     assert found.info["skipped"] == 1 and found.labels[1] == ["a", "b"]
