@@ -10,6 +10,7 @@ rounds; results of fewer rounds count only where they are less favourable still.
 import json
 import os
 import re
+import statistics
 import sys
 
 import tensors
@@ -19,6 +20,7 @@ README = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "RE
 LEAST_ROUNDS = 3
 GPU_TENSORS = ("uber", "nips", "chicago", "movies", "vast", "nell-2", "enron", "delicious", "nell-1",
                "music", "amazon", "twitch")
+PEERS = {"genten": "GenTen", "mmcsf": "MM-CSF", "mmcsf-published": "MM-CSF", "bcsf": "B-CSF"}
 
 
 def load(*path):
@@ -66,6 +68,41 @@ def gpu():
     return (f"The least is {said}.\n\n" +
             table(["generated like", "float32", "fastest other", "times", "float64", "fastest other",
                    "times"], rows))
+
+
+def program_rounds(record):
+    """Seconds over all modes of one line of peers.jsonl, by program; polyad's by format."""
+    if record["program"] != "polyad":
+        exact = record["max_relative_error"] is not None
+        return {record["program"]: record["seconds_all_modes"]} if exact else {}
+    seconds = {}
+    for row in record["record"]["results"]:
+        name = "polyad " + row["format"]
+        seconds[name] = seconds.get(name, 0) + row["median_seconds"]
+    return seconds
+
+
+def fibers():
+    """MTTKRP on one GPU of tensors with the fibers of real ones, beside the authors' programs."""
+    found = {}
+    with open(os.path.join(FOLDER, "h100", "peers.jsonl"), encoding="utf-8") as file:
+        for line in file:
+            record = json.loads(line)
+            for program, seconds in program_rounds(record).items():
+                found.setdefault(record["tensor"], {}).setdefault(program, []).append(1e3 * seconds)
+    rows, times = [], []
+    for tensor, programs in found.items():
+        medians = {program: statistics.median(rounds) for program, rounds in programs.items()
+                   if len(rounds) >= LEAST_ROUNDS}
+        ours = {program: ms for program, ms in medians.items() if program.startswith("polyad ")}
+        chosen = next((program for program in ours if program != "polyad modecopy"), "polyad modecopy")
+        peer = min(medians.keys() - ours.keys(), key=medians.get)
+        times.append(medians[peer] / ours[chosen])
+        rows.append([tensor + (" (real)" if tensor in tensors.REAL else ""),
+                     f"{short(ours[chosen])} (`{chosen.removeprefix('polyad ')}`)",
+                     short(ours["polyad modecopy"]), f"{PEERS[peer]} {short(medians[peer])}", f"{times[-1]:.1f}"])
+    return (f"The least is {min(times):.1f}, the geometric mean {statistics.geometric_mean(times):.1f}.\n\n" +
+            table(["", "`auto`", "`modecopy`", "fastest other", "times"], rows))
 
 
 def iterations():
@@ -174,7 +211,7 @@ def whole_gpu():
                   "first factors, end and writing", "times as fast as 3985a2a"], rows)
 
 
-TABLES = {"gpu": gpu, "iterations": iterations, "cpu": cpu, "whole": whole, "whole-gpu": whole_gpu}
+TABLES = {"gpu": gpu, "fibers": fibers, "iterations": iterations, "cpu": cpu, "whole": whole, "whole-gpu": whole_gpu}
 
 
 def filled(text):

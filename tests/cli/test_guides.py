@@ -55,9 +55,9 @@ def test_commands_of_the_readme(polyad):
                polyad.path("."))
 
 
-# Of Slurm, pip and scripts of this tree.
-OTHERS = {"--bind", "--cpus-per-task", "--cuda", "--install", "--mpi", "--nodes", "--ntasks-per-node",
-          "--papers"}
+# Of Slurm, mpirun, pip and scripts of this tree.
+OTHERS = {"--bind", "--cpus-per-task", "--cuda", "--gpus-per-node", "--gpus-per-task", "--host",
+          "--install", "--mpi", "--nodes", "--ntasks-per-node", "--papers"}
 
 
 @pytest.mark.parametrize("page", ["README.md", *PAGES])
