@@ -14,12 +14,12 @@
  *   PD_KIND      one of the kinds below
  *   PD_INSTANCE(x)  name of the kernel */
 #define PD_KIND_SUM 0
-#define PD_KIND_PHI 1 /* out = Phi; the tile holds all columns */
-#define PD_KIND_DOTS                                                                               \
-  2                      /* weights: models of the nonzeros, at last slopes of the gain there; or  \
-                            head, as doubles: the gains of each segment */
+#define PD_KIND_PHI 1    /* out = Phi; the tile holds all columns */
+#define PD_KIND_DOTS 2   /* out = models, at last slopes of the gain; or as below */
 #define PD_KIND_PI 3     /* out(p, r) = Pi of nonzero p */
 #define PD_KIND_STORED 4 /* Phi from stored rows of Pi, the tile holds all columns */
+/* With PD_DOTS_GAINS the last pass of PD_KIND_DOTS adds the gains up instead: head has one sum in
+ * double for each segment. */
 
 #include "portable/real_types.h"
 
