@@ -22,20 +22,6 @@ static uint64_t part_size(uint64_t count, int part, int parts) {
   return pd_part_begin(count, part + 1, parts) - pd_part_begin(count, part, parts);
 }
 
-/* Places where the coordinate without the last mode changes; the tensor is sorted. */
-static uint64_t count_last(const polyad_context *context, const polyad_tensor *tensor) {
-  int threads = pd_threads_for(context, tensor->nnz, THREAD_GRAIN), last = tensor->order - 1;
-  uint64_t changes = 0;
-#pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : changes)
-  for (uint64_t p = 1; p < tensor->nnz; ++p)
-    for (int n = 0; n < last; ++n)
-      if (pd_tensor_index(tensor, n, p) != pd_tensor_index(tensor, n, p - 1)) {
-        ++changes;
-        break;
-      }
-  return tensor->nnz == 0 ? 0 : changes + 1;
-}
-
 /* ---- exactly --------------------------------------------------------------------------------- */
 
 static bool tensor_fibers_differs(int key_count, const struct pd_key *keys, uint32_t p,
@@ -293,6 +279,6 @@ polyad_status pd_tensor_count_fibers(polyad_context *context, const polyad_tenso
   } else {
     PD_TRY(pd_tensor_estimate_fibers(context, tensor, fibers));
   }
-  fibers[tensor->order - 1] = count_last(context, tensor);
+  fibers[tensor->order - 1] = count_leading(context, tensor, tensor->order - 1);
   return POLYAD_OK;
 }
