@@ -70,7 +70,7 @@ def slices(x: SparseTensor, *, color: str = COLOURS[0], title: str | None = None
     ax : figure, subfigure or array of axes (one per mode), optional
         Where to draw; default: a new figure.
     """
-    from matplotlib.ticker import LogLocator, NullFormatter
+    from matplotlib.ticker import FixedLocator, LogLocator, NullFormatter
 
     figure, grid = canvas(ax, 1, x.ndim, figsize, (3.4 * x.ndim, 3), title)
     axes = grid[0]
@@ -86,7 +86,9 @@ def slices(x: SparseTensor, *, color: str = COLOURS[0], title: str | None = None
         for side in (axis.xaxis, axis.yaxis):
             side.set_minor_formatter(NullFormatter())
             side.set_tick_params(labelsize=SMALL)
-        axis.xaxis.set_major_locator(LogLocator(numticks=2 if narrow else 6))
+        # Releases of Matplotlib differ in how many ticks a narrow LogLocator leaves.
+        tens = [1, 10 ** max(1, int(np.log10(high)))] if narrow else []
+        axis.xaxis.set_major_locator(FixedLocator(tens) if narrow else LogLocator(numticks=6))
         axis.set_xlabel("nonzeros" if narrow else "nonzeros in a slice", fontsize=8)
         axis.set_title(f"{mode_title(x, mode)}\n{len(sizes):,} slices",
                        fontsize=SMALL if narrow else TITLE)
