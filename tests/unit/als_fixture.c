@@ -1,5 +1,7 @@
 #include "als_fixture.h"
+#include "core/numbers.h"
 #include "core/random.h"
+#include "linalg/lapack.h"
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -138,6 +140,47 @@ void als_check_model(polyad_ktensor *model) {
       if (square > 0 || weight > 0) assert_true(fabs(square - 1) <= 4 * (double)(rows + 4) * unit);
     }
   }
+}
+
+/* The elementwise product of the Gram matrices of all factors but that of mode `skip`. */
+static void normal_equations(polyad_ktensor *model, int skip, double *v) {
+  uint64_t rank = polyad_ktensor_rank(model);
+  polyad_type type = polyad_ktensor_type(model);
+  for (uint64_t e = 0; e < rank * rank; ++e)
+    v[e] = 1;
+  for (int n = 0; n < polyad_ktensor_order(model); ++n)
+    for (uint64_t e = 0; n != skip && e < rank * rank; ++e) {
+      const void *factor = polyad_ktensor_factor(model, n);
+      double sum = 0;
+      for (uint64_t i = 0; i < polyad_ktensor_dims(model)[n]; ++i)
+        sum +=
+            pd_load(type, factor, i * rank + e / rank) * pd_load(type, factor, i * rank + e % rank);
+      v[e] *= sum;
+    }
+}
+
+double als_sum_error(polyad_type type, uint64_t terms) {
+  return 7 * (type == POLYAD_F32 ? sqrt(16) * 0x1p-24 : sqrt((double)terms) * 0x1p-53);
+}
+
+double als_drift(polyad_context *context, polyad_ktensor *model, uint64_t terms, int iterations) {
+  size_t rank = (size_t)polyad_ktensor_rank(model);
+  int order = polyad_ktensor_order(model);
+  const void *weights = polyad_ktensor_weights(model);
+  double *v = calloc(rank * rank, sizeof *v), *values = calloc(rank, sizeof *values);
+  double *work = calloc(pd_eigen_numbers(rank), sizeof *work), condition = 0;
+  assert_true(v != NULL && values != NULL && work != NULL);
+  for (int n = 0; n < order; ++n) {
+    normal_equations(model, n, v);
+    ALS_OK(context, pd_eigen(context, rank, v, rank, values, work));
+    condition += values[rank - 1] / values[0];
+  }
+  free(v);
+  free(values);
+  free(work);
+  polyad_type type = polyad_ktensor_type(model); /* weights are sorted */
+  double spread = pd_load(type, weights, 0) / pd_load(type, weights, rank - 1);
+  return 2 * iterations * condition * spread * als_sum_error(type, terms + rank + (uint64_t)order);
 }
 
 int als_same_model(polyad_ktensor *a, polyad_ktensor *b) {

@@ -38,6 +38,15 @@ polyad_ktensor *als_random_model(polyad_context *context, int order, const uint6
 /** Fails unless all weights and factors are finite, weights sorted and at least 0, and columns of
  *  norm one (or zero with weight zero). */
 void als_check_model(polyad_ktensor *model);
+/** Seven standard deviations of the roundings of a sum over so many terms of which a run keeps
+ *  `type`; sums of floats go on in double after 16 terms. Relative to the terms' magnitude. */
+double als_sum_error(polyad_type type, uint64_t terms);
+/** How far apart entries of the factors of two runs of so many iterations may be that begin alike
+ *  and round differently, where `model` is what one found. Solving multiplies the errors of an
+ *  update's sums by the condition of the normal equations, and scaling those of a column by how
+ * much smaller its weight is than the largest. Updates that converge make earlier errors no larger.
+ */
+double als_drift(polyad_context *context, polyad_ktensor *model, uint64_t terms, int iterations);
 /** Whether two models have the same bits. */
 int als_same_model(polyad_ktensor *a, polyad_ktensor *b);
 

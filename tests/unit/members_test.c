@@ -99,12 +99,13 @@ static void compare_devices(const char *devices, enum method method, polyad_type
                     .iterations = 6,
                     .starts = method == NONNEGATIVE ? 2 : 1};
   polyad_ktensor *alone, *first, *second;
-  double unit = precision == POLYAD_F32 ? 1e-5 : 1e-12;
+  uint64_t nnz = polyad_tensor_nnz(tensor);
   double expected = objective_of(one, &run, &alone), found = objective_of(several, &run, &first);
-  if (!(fabs(found - expected) <= unit * fmax(1, fabs(expected))))
+  /* Sums round differently; that factors do shows in its square only, near the best ones. */
+  if (!(fabs(found - expected) <= 2 * als_sum_error(precision, nnz) * fmax(1, fabs(expected))))
     fail_msg("%s, method %d: objective %.17g, of one device %.17g", devices, method, found,
              expected);
-  assert_true(largest_difference(first, alone) <= (precision == POLYAD_F32 ? 1e-3 : 1e-9));
+  assert_true(largest_difference(first, alone) <= als_drift(one, alone, nnz, run.iterations));
   if (method != MU) {
     double fit;
     ALS_OK(one, polyad_ktensor_fit(one, first, tensor, &fit));
@@ -188,11 +189,12 @@ static void go_on(const char *devices, enum method method, const char *file) {
   (void)objective_of(several, &rest, &resumed);
   assert_true(als_same_model(unbroken, resumed));
   (void)objective_of(one, &rest, &alone);
-  assert_true(largest_difference(unbroken, alone) < 1e-9);
+  double drift = als_drift(one, unbroken, polyad_tensor_nnz(tensor), whole.iterations);
+  assert_true(largest_difference(unbroken, alone) <= drift);
   polyad_ktensor_destroy(half);
   (void)objective_of(one, &begun, &half);
   (void)objective_of(several, &rest, &last);
-  assert_true(largest_difference(unbroken, last) < 1e-9);
+  assert_true(largest_difference(unbroken, last) <= drift);
   polyad_ktensor *const models[] = {unbroken, half, resumed, alone, last};
   for (size_t k = 0; k < sizeof models / sizeof *models; ++k)
     polyad_ktensor_destroy(models[k]);

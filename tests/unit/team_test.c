@@ -639,14 +639,17 @@ static void compare(enum method method, polyad_type precision, int starts) {
   polyad_ktensor *alone;
   char diagnosis[512];
   double expected = objective_alone(context, &run, &alone, diagnosis);
-  double unit = precision == POLYAD_F32 ? 1e-5 : 1e-12;
+  uint64_t nnz = polyad_tensor_nnz(tensor);
+  double drift = als_drift(context, alone, nnz, run.iterations);
+  /* Sums round differently; that factors do shows in its square only, near the best ones. */
+  double unit = 2 * als_sum_error(precision, nnz);
   for (int s = 0; s < SIZES; ++s) {
     run_team(&run, sizes[s]);
     polyad_ktensor *first = run.model;
     for (int k = 0; k < sizes[s]; ++k)
       assert_true(run.objective[k] == run.objective[0]);
     assert_true(fabs(run.objective[0] - expected) <= unit * fmax(1, fabs(expected)));
-    assert_true(largest_difference(first, alone) <= (precision == POLYAD_F32 ? 1e-3 : 1e-9));
+    assert_true(largest_difference(first, alone) <= drift);
     assert_string_equal(run.diagnosis, diagnosis);
     if (method != MU) {
       double fit;
@@ -746,11 +749,12 @@ static void checkpoints(void **state) {
     assert_true(als_same_model(whole, run.model));
     polyad_ktensor_destroy(run.model);
     run_team(&run, 2);
-    assert_true(largest_difference(whole, run.model) < 1e-9);
+    double drift = als_drift(context, whole, polyad_tensor_nnz(tensor), run.iterations);
+    assert_true(largest_difference(whole, run.model) <= drift);
     polyad_ktensor_destroy(run.model);
     char diagnosis[512];
     (void)objective_alone(context, &run, &alone, diagnosis);
-    assert_true(largest_difference(whole, alone) < 1e-9);
+    assert_true(largest_difference(whole, alone) <= drift);
     polyad_ktensor_destroy(alone);
     polyad_ktensor_destroy(whole);
     polyad_tensor_destroy(tensor);
