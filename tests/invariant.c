@@ -46,7 +46,9 @@ static bool worth_it(const polyad_plan *plan, const struct invariant_model *mode
 static void visit_own(const polyad_plan *plan, const struct invariant_model *model,
                       void (*use)(long double x, long double m, void *sums), void *sums) {
   struct pd_plan_nonzeros opened;
-  assert_int_equal(pd_plan_nonzeros_open(plan->context, plan, &opened), POLYAD_OK);
+  polyad_context *own; /* nonzeros on a device are copied into its memory */
+  assert_int_equal(polyad_context_create(&own), POLYAD_OK);
+  assert_int_equal(pd_plan_nonzeros_open(own, plan, &opened), POLYAD_OK);
   struct pd_nonzeros nonzeros = opened.all;
   struct pd_chunk chunk;
   for (uint64_t first = 0; first < nonzeros.nnz; first += PD_CHUNK) {
@@ -61,7 +63,8 @@ static void visit_own(const polyad_plan *plan, const struct invariant_model *mod
       use((long double)chunk.value[p], invariant_entry(model, coordinate), sums);
     }
   }
-  pd_plan_nonzeros_close(plan->context, plan, &opened);
+  pd_plan_nonzeros_close(own, plan, &opened);
+  polyad_context_destroy(own);
 }
 
 /* Calls `use` with every nonzero of the plan's, of all devices that share it. */

@@ -14,15 +14,15 @@ libraries=$(find /usr/lib/llvm-*/lib -name libarcher.so -printf '%h\n' 2>/dev/nu
   -DCMAKE_C_FLAGS_RELWITHDEBINFO="-O1 -g" -DPOLYAD_CUDA=off -DPOLYAD_BUILD_CLI=OFF \
   -DPOLYAD_BUILD_PYTHON=OFF >/dev/null
 cmake --build "$build" | tail -n 1
-mkdir -p "$build/openmp"
-ln -sf "$libraries/libomp.so.5" "$build/openmp/libgomp.so.1"
+# Tests look for libraries in the build's lib folder first.
+ln -sf "$libraries/libomp.so.5" "$build/lib/libgomp.so.1"
 # Libraries without the sanitizer's marks, and libomp itself, would be reported wrongly.
 cat >"$build/suppressions" <<TEXT
 race_top:libopenblas
 race_top:libomp.so
 race_top:libgomp.so
 TEXT
-export LD_LIBRARY_PATH=$build/openmp${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export LD_LIBRARY_PATH=$build/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export OMP_TOOL_LIBRARIES=$libraries/libarcher.so
 export TSAN_OPTIONS="ignore_noninstrumented_modules=1 suppressions=$build/suppressions"
 # The address space is the sanitizer's: tests that limit it cannot run.
