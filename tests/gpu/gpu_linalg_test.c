@@ -57,9 +57,9 @@ static void make_side(struct side *side, const char *device, polyad_type type, u
   for (size_t i = 0; i < base; ++i)
     for (size_t r = 0; r < rank; ++r)
       a[i * rank + r] = r >= rank - missing ? a[i * rank] : noise(&state) + (i == r ? 3 : 0);
-  for (size_t r = 0; r < rank; ++r)
-    for (size_t s = 0; s < rank; ++s)
-      for (size_t i = 0; i < base; ++i)
+  for (size_t i = 0; i < base; ++i)
+    for (size_t r = 0; r < rank; ++r)
+      for (size_t s = 0; s < rank; ++s)
         v[r * rank + s] += a[i * rank + r] * a[i * rank + s];
   for (size_t k = 0; k < tall; ++k)
     m[k] = (double)(float)(noise(&state) - 0.25);
@@ -313,6 +313,17 @@ static void test_rank_deficient(void **state) {
         if (operation == DAMPED || type == POLYAD_F64)
           compare((polyad_type)type, 200, ranks[k], 1 + k, (enum operation)operation,
                   PD_SCALE_NORM_2);
+}
+
+/* More columns than a row in shared memory has; rows of less than a piece, and of several. */
+static void test_wide(void **state) {
+  (void)state;
+  for (int operation = 0; operation < OPERATIONS; ++operation) {
+    compare(POLYAD_F64, 300, 1025, 0, (enum operation)operation, PD_SCALE_AS_BEFORE);
+    compare(POLYAD_F32, 4200, 1111, 0, (enum operation)operation, PD_SCALE_NORM_2);
+  }
+  for (int operation = UPDATE; operation <= DAMPED; ++operation)
+    compare(POLYAD_F64, 200, 1025, 3, (enum operation)operation, PD_SCALE_NORM_2);
 }
 
 /* Nonzeros on the diagonal and off it, one coordinate of every mode after the other. */
@@ -641,10 +652,11 @@ int main(int count, char **arguments) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_operations),     cmocka_unit_test(test_exact_scaling),
       cmocka_unit_test(test_runs_at_once),   cmocka_unit_test(test_copied_columns),
-      cmocka_unit_test(test_rank_deficient), cmocka_unit_test(test_rounding),
-      cmocka_unit_test(test_random),         cmocka_unit_test(test_not_finite),
-      cmocka_unit_test(test_residual),       cmocka_unit_test(test_ill_posed),
-      cmocka_unit_test(test_cp_als),         cmocka_unit_test(test_every_format),
+      cmocka_unit_test(test_rank_deficient), cmocka_unit_test(test_wide),
+      cmocka_unit_test(test_rounding),       cmocka_unit_test(test_random),
+      cmocka_unit_test(test_not_finite),     cmocka_unit_test(test_residual),
+      cmocka_unit_test(test_ill_posed),      cmocka_unit_test(test_cp_als),
+      cmocka_unit_test(test_every_format),
   };
   if (count > 1) cmocka_set_test_filter(arguments[1]);
   return cmocka_run_group_tests(tests, NULL, NULL);

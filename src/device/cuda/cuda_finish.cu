@@ -4,7 +4,31 @@
 
 namespace {
 
-enum { THREADS = 1024, WARPS = THREADS / 32 };
+enum { THREADS = 1024, WARPS = THREADS / 32, COLUMNS = 1024 };
+
+/* Sums over the columns of what DO(r, terms) finds of column r, by a block with a warp per column,
+ * in an order that depends on the rank alone; the first warp knows them. */
+template <int TERMS, typename DO>
+__device__ void sum_columns(int rank, double (&total)[TERMS], const DO &act) {
+  __shared__ double term[TERMS][COLUMNS];
+  for (int t = 0; t < TERMS; ++t)
+    total[t] = 0;
+  for (int first = 0; first < rank; first += COLUMNS) {
+    int count = rank - first < COLUMNS ? rank - first : COLUMNS;
+    for (int r = (int)threadIdx.x / 32; r < count; r += WARPS) {
+      double mine[TERMS];
+      act(first + r, mine);
+      if (threadIdx.x % 32 == 0)
+        for (int t = 0; t < TERMS; ++t)
+          term[t][r] = mine[t];
+    }
+    __syncthreads();
+    if (threadIdx.x < 32)
+      for (int t = 0; t < TERMS; ++t)
+        total[t] += warp_sum(term[t], count, 1);
+    __syncthreads();
+  }
+}
 
 /* One over the norm of column r, for whom norms scale; else one. */
 __device__ double norm_factor(const pd_gpu_finish &job, int r) {
@@ -16,7 +40,8 @@ __device__ double norm_factor(const pd_gpu_finish &job, int r) {
 
 /* A warp per entry of the upper triangle, which is mirrored. */
 __device__ void finish_gram(const pd_gpu_finish &job) {
-  int rank = job.rank, e = (int)(blockIdx.x * WARPS + threadIdx.x / 32), r = e / rank, s = e % rank;
+  size_t e = (size_t)blockIdx.x * WARPS + threadIdx.x / 32;
+  int rank = job.rank, r = (int)(e / rank), s = (int)(e % rank);
   if (r >= rank || r > s) return;
   double sum = warp_sum(job.partial + (size_t)r * rank + s, job.parts, job.partial_step);
   sum *= norm_factor(job, r) * norm_factor(job, s);
@@ -55,21 +80,17 @@ __device__ double finish_column(const pd_gpu_finish &job, int r) {
 
 /* Blocks whose warps finish Gram matrices of a rank; one more finishes the columns. */
 __host__ __device__ unsigned gram_blocks(int rank) {
-  return ((unsigned)rank * (unsigned)rank + WARPS - 1) / WARPS;
+  return (unsigned)(((size_t)rank * rank + WARPS - 1) / WARPS);
 }
 
 __global__ void __launch_bounds__(THREADS)
     finish_update(const __grid_constant__ Batch<pd_gpu_finish> batch) {
-  __shared__ double inner[PD_GPU_RANK_MAX];
   const pd_gpu_finish &job = batch.job[blockIdx.y];
   if (blockIdx.x < gram_blocks(job.rank)) return finish_gram(job);
   if (blockIdx.x > gram_blocks(job.rank)) return;
-  for (int r = (int)threadIdx.x / 32; r < job.rank; r += WARPS)
-    inner[r] = finish_column(job, r);
-  __syncthreads();
-  if (job.lambda == nullptr || threadIdx.x >= 32) return;
-  double total = warp_sum(inner, job.rank, 1);
-  if (threadIdx.x == 0) job.scalars[PD_GPU_INNER] = total;
+  double total[1];
+  sum_columns<1>(job.rank, total, [&](int r, double *term) { *term = finish_column(job, r); });
+  if (job.lambda != nullptr && threadIdx.x == 0) job.scalars[PD_GPU_INNER] = total[0];
 }
 
 /* Squared norm of component r but for its column in the last factor. */
@@ -88,48 +109,38 @@ __global__ void __launch_bounds__(THREADS)
   const double *peak = job.peak, *lambda = job.lambda, *squares = job.squares;
   double *scalars = job.scalars;
   int rank = job.rank;
-  __shared__ double line[PD_GPU_RANK_MAX], norm[PD_GPU_RANK_MAX], most[PD_GPU_RANK_MAX],
-      spread[PD_GPU_RANK_MAX];
-  for (int r = (int)threadIdx.x / 32; r < rank; r += WARPS) {
+  double total[4]; /* of the model, norms, largest entries, spreads */
+  sum_columns<4>(rank, total, [&](int r, double *term) {
     double sum = 0;
     for (int s = (int)threadIdx.x % 32; s < rank; s += 32)
-      sum += gram_product(grams, r * rank + s, false) * lambda[s];
+      sum += gram_product(grams, (size_t)r * rank + s, false) * lambda[s];
     for (int s = 16; s > 0; s /= 2)
       sum += __shfl_xor_sync(0xffffffffu, sum, s);
-    if (threadIdx.x % 32 != 0) continue;
     double others = others_squared(grams, lambda, rank, r);
-    line[r] = lambda[r] * sum;
-    norm[r] = sqrt(others * grams.gram[grams.count - 1][(size_t)r * rank + r]);
-    most[r] = others * peak[r] * peak[r];
-    spread[r] = squares != nullptr ? others * squares[r] : 0;
-  }
-  __syncthreads();
-  if (threadIdx.x >= 32) return;
-  double model = warp_sum(line, rank, 1), norms = warp_sum(norm, rank, 1);
-  double peaks = warp_sum(most, rank, 1), spreads = warp_sum(spread, rank, 1);
+    term[0] = lambda[r] * sum;
+    term[1] = sqrt(others * grams.gram[grams.count - 1][(size_t)r * rank + r]);
+    term[2] = others * peak[r] * peak[r];
+    term[3] = squares != nullptr ? others * squares[r] : 0;
+  });
   if (threadIdx.x != 0) return;
-  scalars[PD_GPU_MODEL] = model;
-  scalars[PD_GPU_NORMS] = norms;
-  scalars[PD_GPU_PEAKS] = peaks;
-  if (squares != nullptr) scalars[PD_GPU_SPREAD] = spreads;
+  scalars[PD_GPU_MODEL] = total[0];
+  scalars[PD_GPU_NORMS] = total[1];
+  scalars[PD_GPU_PEAKS] = total[2];
+  if (squares != nullptr) scalars[PD_GPU_SPREAD] = total[3];
 }
 
 /* One block: a warp per column. */
 __global__ void __launch_bounds__(THREADS)
     finish_spread(const __grid_constant__ pd_gpu_grams grams, const double *sums, int blocks,
                   const double *lambda, double *squares, int rank, double *scalars) {
-  __shared__ double spread[PD_GPU_RANK_MAX];
-  for (int r = (int)threadIdx.x / 32; r < rank; r += WARPS) {
+  double total[1];
+  sum_columns<1>(rank, total, [&](int r, double *term) {
     double square =
         warp_sum(sums + SUM_SQUARE * rank + r, blocks, PD_GPU_COLUMN_SUMS * (size_t)rank);
-    if (threadIdx.x % 32 != 0) continue;
-    squares[r] = square;
-    spread[r] = others_squared(grams, lambda, rank, r) * square;
-  }
-  __syncthreads();
-  if (threadIdx.x >= 32) return;
-  double total = warp_sum(spread, rank, 1);
-  if (threadIdx.x == 0) scalars[PD_GPU_SPREAD] = total;
+    if (threadIdx.x % 32 == 0) squares[r] = square;
+    *term = others_squared(grams, lambda, rank, r) * square;
+  });
+  if (threadIdx.x == 0) scalars[PD_GPU_SPREAD] = total[0];
 }
 
 /* Where the scalars of runs are; a block per run. */

@@ -5,8 +5,41 @@
  * Jacobi) gives the pseudo-inverse. */
 #include "device/cuda/cuda_linalg_device.cuh"
 #include <cfloat>
+#include <cooperative_groups.h>
 
-/* ---- the rank-revealing way: one block, matrices in global memory --------------------------- */
+/* ---- the threads that share a matrix in global memory -----------------------------------------
+ */
+
+/* Those of one block. */
+struct Block {
+  typedef unsigned Index; /* of entries */
+  __device__ Index first() const { return threadIdx.x; }
+  __device__ Index step() const { return blockDim.x; }
+  __device__ void sync() const { __syncthreads(); }
+  __device__ bool any(bool mine) const { return __syncthreads_or(mine) != 0; }
+};
+
+/* Those of all blocks of a cooperative launch. `flag` is 0 between calls of any(). */
+struct Grid {
+  typedef size_t Index;
+  cooperative_groups::grid_group all;
+  double *flag;
+  __device__ Index first() const { return (Index)all.thread_rank(); }
+  __device__ Index step() const { return (Index)all.size(); }
+  __device__ void sync() const { all.sync(); }
+  __device__ bool any(bool mine) const {
+    if (mine) *flag = 1;
+    all.sync();
+    bool found = *static_cast<volatile double *>(flag) != 0;
+    all.sync();
+    if (first() == 0) *flag = 0;
+    all.sync();
+    return found;
+  }
+};
+
+/* ---- the rank-revealing way -------------------------------------------------------------------
+ */
 
 /* Pair number k of round `round` when m players meet in m - 1 rounds. */
 __device__ static void pair_of(int m, int round, int k, int *p, int *q) {
@@ -17,11 +50,12 @@ __device__ static void pair_of(int m, int round, int k, int *p, int *q) {
 }
 
 /* Rotates all pairs of a round. rotation: cosine and sine of each pair. */
-__device__ static void rotate_round(int n, int m, int round, double *a, double *vectors,
-                                    double *rotation) {
-  for (int k = (int)threadIdx.x; k < m / 2; k += (int)blockDim.x) {
+template <typename TEAM, typename I = typename TEAM::Index>
+__device__ static void rotate_round(const TEAM &team, I n, int m, int round, double *a,
+                                    double *vectors, double *rotation) {
+  for (I k = team.first(); k < (I)m / 2; k += team.step()) {
     int p, q;
-    pair_of(m, round, k, &p, &q);
+    pair_of(m, round, (int)k, &p, &q);
     double cosine = 1, sine = 0;
     if (q < n && a[p * n + q] != 0) {
       double theta = (a[q * n + q] - a[p * n + p]) / (2 * a[p * n + q]);
@@ -32,11 +66,12 @@ __device__ static void rotate_round(int n, int m, int round, double *a, double *
     rotation[2 * k] = cosine;
     rotation[2 * k + 1] = sine;
   }
-  __syncthreads();
+  team.sync();
   for (int pass = 0; pass < 2; ++pass) { /* rows of a; then columns of a and vectors */
-    for (int e = (int)threadIdx.x; e < m / 2 * n; e += (int)blockDim.x) {
-      int k = e / n, j = e % n, p, q;
-      pair_of(m, round, k, &p, &q);
+    for (I e = team.first(); e < (I)m / 2 * n; e += team.step()) {
+      I k = e / n, j = e % n;
+      int p, q;
+      pair_of(m, round, (int)k, &p, &q);
       if (q >= n) continue;
       double c = rotation[2 * k], s = rotation[2 * k + 1];
       double *first = pass == 0 ? a + p * n + j : a + j * n + p;
@@ -50,49 +85,51 @@ __device__ static void rotate_round(int n, int m, int round, double *a, double *
       u[p] = c * x - s * y;
       u[q] = s * x + c * y;
     }
-    __syncthreads();
+    team.sync();
   }
 }
 
-__device__ static bool converged(int n, const double *a) {
-  int large = 0;
-  for (int e = (int)threadIdx.x; e < n * n; e += (int)blockDim.x) {
-    int r = e / n, s = e % n;
+template <typename TEAM, typename I = typename TEAM::Index>
+__device__ static bool converged(const TEAM &team, I n, const double *a) {
+  bool large = false;
+  for (I e = team.first(); e < n * n; e += team.step()) {
+    I r = e / n, s = e % n;
     if (r < s && fabs(a[e]) > DBL_EPSILON * sqrt(fabs(a[r * n + r] * a[s * n + s])) &&
         fabs(a[e]) > DBL_MIN)
-      large = 1;
+      large = true;
   }
-  return __syncthreads_or(large) == 0;
+  return !team.any(large);
 }
 
 /* inverse = v^+ with eigenvalues up to n * eps * the largest taken as zero. */
-__device__ static void pseudo_invert(const double *v, int n, double *inverse, double *scratch,
-                                     double *scalars) {
-  double *a = scratch, *vectors = scratch + (size_t)n * n, *rotation = scratch + 2 * (size_t)n * n;
-  int m = n + n % 2;
-  for (int e = (int)threadIdx.x; e < n * n; e += (int)blockDim.x) {
+template <typename TEAM, typename I = typename TEAM::Index>
+__device__ static void pseudo_invert(const TEAM &team, const double *v, I n, double *inverse,
+                                     double *scratch, double *scalars) {
+  double *a = scratch, *vectors = scratch + n * n, *rotation = scratch + 2 * n * n;
+  int m = (int)(n + n % 2);
+  for (I e = team.first(); e < n * n; e += team.step()) {
     a[e] = v[e];
     vectors[e] = e / n == e % n ? 1 : 0;
   }
-  __syncthreads();
+  team.sync();
   for (int sweep = 0; sweep < 40; ++sweep) {
     for (int round = 0; round < m - 1; ++round)
-      rotate_round(n, m, round, a, vectors, rotation);
-    if (converged(n, a)) break;
+      rotate_round(team, n, m, round, a, vectors, rotation);
+    if (converged(team, n, a)) break;
   }
   double largest = 0, kept = 0;
-  for (int k = 0; k < n; ++k)
+  for (I k = 0; k < n; ++k)
     largest = fmax(largest, a[k * n + k]);
-  double least = n * DBL_EPSILON * largest;
-  for (int e = (int)threadIdx.x; e < n * n; e += (int)blockDim.x) {
-    int r = e / n, s = e % n;
+  double least = (double)n * DBL_EPSILON * largest;
+  for (I e = team.first(); e < n * n; e += team.step()) {
+    I r = e / n, s = e % n;
     double sum = 0;
-    for (int k = 0; k < n; ++k)
+    for (I k = 0; k < n; ++k)
       if (a[k * n + k] > least) sum += vectors[r * n + k] * vectors[s * n + k] / a[k * n + k];
     inverse[e] = sum;
   }
-  if (threadIdx.x != 0) return;
-  for (int k = 0; k < n; ++k)
+  if (team.first() != 0) return;
+  for (I k = 0; k < n; ++k)
     kept += a[k * n + k] > least;
   scalars[PD_GPU_KEPT] = kept;
   scalars[PD_GPU_FALLBACKS] += 1;
@@ -113,34 +150,35 @@ __device__ static bool may_damp(int n, double damping) { return damping > n * DB
 
 /* Entry (i, j) of v + damping diag(v); a component whose columns are zero gets a one, which leaves
  * it zero. */
-__device__ static double damped_entry(const double *v, int n, int i, int j, double damping) {
-  double value = v[(size_t)i * n + j];
+template <typename I>
+__device__ static double damped_entry(const double *v, I n, I i, I j, double damping) {
+  double value = v[i * n + j];
   if (i != j) return value;
   return value > 0 ? value * (1 + damping) : 1;
 }
 
 __device__ static void note_damping(double *scalars) {
-  if (threadIdx.x != 0) return;
   scalars[PD_GPU_DAMPED] += 1;
   scalars[PD_GPU_PULLS] = 1;
 }
 
-/* inverse = (v + damping diag(v))^-1 by one block, in global memory. `scratch` has 2 n numbers. */
-__device__ static void invert_damped(const double *v, int n, double damping, double *inverse,
-                                     double *scratch, double *scalars) {
+/* inverse = (v + damping diag(v))^-1 in global memory. `scratch` has 2 n numbers. */
+template <typename TEAM, typename I = typename TEAM::Index>
+__device__ static void invert_damped(const TEAM &team, const double *v, I n, double damping,
+                                     double *inverse, double *scratch, double *scalars) {
   double *row = scratch, *column = scratch + n;
-  for (int e = (int)threadIdx.x; e < n * n; e += (int)blockDim.x)
+  for (I e = team.first(); e < n * n; e += team.step())
     inverse[e] = damped_entry(v, n, e / n, e % n, damping);
-  for (int k = 0; k < n; ++k) {
-    __syncthreads();
-    for (int i = (int)threadIdx.x; i < n; i += (int)blockDim.x) {
-      row[i] = inverse[(size_t)k * n + i];
-      column[i] = inverse[(size_t)i * n + k];
+  for (I k = 0; k < n; ++k) {
+    team.sync();
+    for (I i = team.first(); i < n; i += team.step()) {
+      row[i] = inverse[k * n + i];
+      column[i] = inverse[i * n + k];
     }
-    __syncthreads();
+    team.sync();
     double reciprocal = 1 / row[k];
-    for (int e = (int)threadIdx.x; e < n * n; e += (int)blockDim.x) {
-      int i = e / n, j = e % n;
+    for (I e = team.first(); e < n * n; e += team.step()) {
+      I i = e / n, j = e % n;
       double r = row[j] * reciprocal, c = column[i];
       if (i == k)
         inverse[e] = j == k ? reciprocal : r;
@@ -148,7 +186,7 @@ __device__ static void invert_damped(const double *v, int n, double damping, dou
         inverse[e] = j == k ? -c * reciprocal : inverse[e] - c * r;
     }
   }
-  note_damping(scalars);
+  if (team.first() == 0) note_damping(scalars);
 }
 
 /* ---- up to 128: one block, elements in registers, row and column k through shared memory ------
@@ -234,11 +272,11 @@ static __global__ void __launch_bounds__(1024)
       }
     if (eliminate_small<B>(a, diagonal, n, damping, attempt == 0, row, column, pivot)) break;
     if (!may_damp(n, damping)) {
-      pseudo_invert(v, n, inverse, scratch, scalars);
+      pseudo_invert(Block(), v, (unsigned)n, inverse, scratch, scalars);
       return;
     }
     __syncthreads();
-    note_damping(scalars);
+    if (threadIdx.x == 0) note_damping(scalars);
   }
 #pragma unroll
   for (int p = 0; p < B; ++p)
@@ -252,10 +290,10 @@ static __global__ void __launch_bounds__(1024)
 /* ---- above: two launches per step -------------------------------------------------------------
  */
 
-static __global__ void begin_large(const double *v, int n, double *a, double *scalars) {
+static __global__ void begin_large(const double *v, size_t n, double *a, double *scalars) {
   bool finite = true;
-  for (int e = (int)(blockIdx.x * blockDim.x + threadIdx.x); e < n * n;
-       e += (int)(gridDim.x * blockDim.x)) {
+  for (size_t e = (size_t)blockIdx.x * blockDim.x + threadIdx.x; e < n * n;
+       e += (size_t)gridDim.x * blockDim.x) {
     a[e] = v[e];
     finite = finite && isfinite(v[e]);
   }
@@ -263,52 +301,60 @@ static __global__ void begin_large(const double *v, int n, double *a, double *sc
   if (blockIdx.x == 0 && threadIdx.x == 0) scalars[PD_GPU_FAILED] = scalars[PD_GPU_PULLS] = 0;
 }
 
-static __global__ void take_row(const double *v, int n, double damping, int k, const double *a,
-                                double *row, double *column, double *scalars) {
-  int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+static __global__ void take_row(const double *v, size_t n, double damping, size_t k,
+                                const double *a, double *row, double *column, double *scalars) {
+  size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
   row[i] = a[k * n + i];
   column[i] = a[i * n + k];
-  if (i == k && !is_pivot(a[k * n + k], v[k * n + k], n, damping)) scalars[PD_GPU_FAILED] = 1;
+  if (i == k && !is_pivot(a[k * n + k], v[k * n + k], (int)n, damping)) scalars[PD_GPU_FAILED] = 1;
 }
 
-static __global__ void eliminate(int n, int k, double *a, const double *row, const double *column) {
-  double reciprocal = 1 / row[k];
-  for (int e = (int)(blockIdx.x * blockDim.x + threadIdx.x); e < n * n;
-       e += (int)(gridDim.x * blockDim.x)) {
-    int i = e / n, j = e % n;
-    double r = row[j] * reciprocal, c = column[i];
+static __global__ void eliminate(size_t n, size_t k, double *a, const double *row,
+                                 const double *column) {
+  size_t j = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+  if (j >= n) return;
+  double reciprocal = 1 / row[k], r = row[j] * reciprocal;
+  for (size_t i = blockIdx.y; i < n; i += gridDim.y) {
+    double c = column[i], *entry = a + i * n + j;
     if (i == k)
-      a[e] = j == k ? reciprocal : r;
+      *entry = j == k ? reciprocal : r;
     else
-      a[e] = j == k ? -c * reciprocal : a[e] - c * r;
+      *entry = j == k ? -c * reciprocal : *entry - c * r;
   }
 }
 
-static __global__ void __launch_bounds__(1024)
-    finish_large(const double *v, int n, double damping, double *inverse, double *scratch,
+/* Where a pivot was too small. All blocks share the work, which one alone would do for seconds. */
+enum { FINISH_THREADS = 512 };
+static __global__ void __launch_bounds__(FINISH_THREADS)
+    finish_large(const double *v, size_t n, double damping, double *inverse, double *scratch,
                  double *scalars) {
   if (scalars[PD_GPU_NOT_FINITE] != 0 || scalars[PD_GPU_FAILED] == 0) return;
-  if (may_damp(n, damping))
-    invert_damped(v, n, damping, inverse, scratch, scalars);
+  Grid grid = {cooperative_groups::this_grid(), scratch + 2 * n * n + 2 * n + 1};
+  if (may_damp((int)n, damping))
+    invert_damped(grid, v, n, damping, inverse, scratch, scalars);
   else
-    pseudo_invert(v, n, inverse, scratch, scalars);
+    pseudo_invert(grid, v, n, inverse, scratch, scalars);
 }
 
-static void invert_large(const pd_gpu_inversion &job, cudaStream_t stream) {
+static cudaError_t invert_large(const pd_gpu_inversion &job, cudaStream_t stream) {
   const double *v = job.v;
   double *inverse = job.inverse, *scratch = job.scratch, *scalars = job.scalars;
   double damping = job.damping;
-  int n = job.rank;
+  size_t n = (size_t)job.rank;
   unsigned blocks = (unsigned)((n * n + 1023) / 1024);
+  dim3 strips((unsigned)(n + 255) / 256, (unsigned)(n < 8192 ? (n + 3) / 4 : 2048));
   double *row = scratch, *column = scratch + n;
   begin_large<<<blocks, 256, 0, stream>>>(v, n, inverse, scalars);
-  for (int k = 0; k < n; ++k) {
-    take_row<<<(unsigned)((n + 255) / 256), 256, 0, stream>>>(v, n, damping, k, inverse, row,
-                                                              column, scalars);
-    eliminate<<<blocks, 256, 0, stream>>>(n, k, inverse, row, column);
+  for (size_t k = 0; k < n; ++k) {
+    take_row<<<strips.x, 256, 0, stream>>>(v, n, damping, k, inverse, row, column, scalars);
+    eliminate<<<strips, 256, 0, stream>>>(n, k, inverse, row, column);
   }
-  finish_large<<<1, 1024, 0, stream>>>(v, n, damping, inverse, scratch, scalars);
+  cudaError_t code = cudaMemsetAsync(scratch + 2 * n * n + 2 * n + 1, 0, sizeof *scratch, stream);
+  if (code != cudaSuccess) return code;
+  void *arguments[] = {&v, &n, &damping, &inverse, &scratch, &scalars};
+  return cudaLaunchCooperativeKernel(finish_large, dim3((unsigned)job.processors),
+                                     dim3(FINISH_THREADS), arguments, 0, stream);
 }
 
 /* Tiles of 32 columns of the normal equations that one block inverts; 5: more than that. */
@@ -316,28 +362,38 @@ static int inversion_kind(const pd_gpu_inversion &job) {
   return job.rank > PD_GPU_RANK_SMALL ? 5 : (job.rank + 31) / 32;
 }
 
-static void invert_batch(const Batch<pd_gpu_inversion> &batch, int count, int kind,
-                         cudaStream_t stream) {
+static cudaError_t invert_batch(const Batch<pd_gpu_inversion> &batch, int count, int kind,
+                                cudaStream_t stream) {
+  cudaError_t code = cudaSuccess;
   unsigned blocks = (unsigned)count;
   switch (kind) {
   case 1:
-    return invert_small<1><<<blocks, 1024, 0, stream>>>(batch);
+    invert_small<1><<<blocks, 1024, 0, stream>>>(batch);
+    break;
   case 2:
-    return invert_small<2><<<blocks, 1024, 0, stream>>>(batch);
+    invert_small<2><<<blocks, 1024, 0, stream>>>(batch);
+    break;
   case 3:
-    return invert_small<3><<<blocks, 1024, 0, stream>>>(batch);
+    invert_small<3><<<blocks, 1024, 0, stream>>>(batch);
+    break;
   case 4:
-    return invert_small<4><<<blocks, 1024, 0, stream>>>(batch);
+    invert_small<4><<<blocks, 1024, 0, stream>>>(batch);
+    break;
   default:
-    for (int k = 0; k < count; ++k)
-      invert_large(batch.job[k], stream);
+    for (int k = 0; k < count && code == cudaSuccess; ++k)
+      code = invert_large(batch.job[k], stream);
   }
+  return code;
 }
 
 extern "C" cudaError_t pd_gpu_invert(const struct pd_gpu_inversion *jobs, int count,
                                      cudaStream_t stream) {
-  return launch_in_batches(jobs, count, inversion_kind,
-                           [&](const Batch<pd_gpu_inversion> &batch, int together, int kind) {
-                             invert_batch(batch, together, kind, stream);
-                           });
+  cudaError_t first = cudaSuccess;
+  cudaError_t last =
+      launch_in_batches(jobs, count, inversion_kind,
+                        [&](const Batch<pd_gpu_inversion> &batch, int together, int kind) {
+                          cudaError_t code = invert_batch(batch, together, kind, stream);
+                          if (first == cudaSuccess) first = code;
+                        });
+  return first != cudaSuccess ? first : last;
 }

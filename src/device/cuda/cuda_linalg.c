@@ -171,7 +171,8 @@ static struct pd_gpu_inversion inversion_of(const struct pd_update *update,
                                    .scratch = work->invert,
                                    .scalars = work->scalars,
                                    .damping = update->damping,
-                                   .rank = work->rank};
+                                   .rank = work->rank,
+                                   .processors = work->processors};
 }
 
 /* What follows waits for what was enqueued on the side for any of the runs. */
@@ -236,6 +237,7 @@ static struct pd_gpu_rows cuda_linalg_rows_of(const struct pd_update *update) {
                               .peak = update->peak->data,
                               .slices = update->slices != NULL ? update->slices->data : NULL,
                               .pulls = update->work->scalars + PD_GPU_PULLS,
+                              .room = update->work->invert, /* the inverse is made by now */
                               .scaling = (int)update->scaling};
 }
 
@@ -262,9 +264,7 @@ static polyad_status cuda_linalg_update_rows_nonnegative(polyad_context *context
   for (int k = 0; k < runs; ++k) {
     works[k] = updates[k].work;
     rows[k] = cuda_linalg_rows_of(&updates[k]);
-    PD_TRY(PD_CUDA(context, state,
-                   pd_gpu_hals(&rows[k], pd_gpu_row_blocks(rows[k].x.rows, works[k]->rank),
-                               pd_cuda_stream(state))));
+    PD_TRY(PD_CUDA(context, state, pd_gpu_hals(&rows[k], pd_cuda_stream(state))));
   }
   return run_passes(context, state, runs, works, rows);
 }

@@ -35,7 +35,7 @@ enum { SUM_INNER, SUM_SQUARE, SUM_ABSOLUTE, SUM_LARGEST };
 enum { SCALE_NORM_2, SCALE_MAX_AT_LEAST_1, SCALE_NORM_1, SCALE_AS_BEFORE };
 
 /** Entry e of the product of Gram matrices. */
-__device__ static inline double gram_product(const pd_gpu_grams &grams, int e, bool diagonal) {
+__device__ static inline double gram_product(const pd_gpu_grams &grams, size_t e, bool diagonal) {
   double product = 1;
   for (int n = 0; n < grams.count; ++n)
     product *= grams.gram[n][e];

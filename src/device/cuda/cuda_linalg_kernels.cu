@@ -4,33 +4,43 @@
 enum { THREADS = 256, WARPS = THREADS / 32 };
 /* Sums are divided into blocks by the number of rows alone: as many as fill a large GPU. */
 enum { MOST_BLOCKS = 528 };
+/* Of a block, where rows lie in device memory. */
+enum { HALS_WARPS = 3 };
+static_assert(HALS_WARPS * MOST_BLOCKS <= 2 * PD_GPU_RANK_WIDE, "pd_gpu_rows::room holds the rows");
 
 /* ---- products of Gram matrices ----------------------------------------------------------------
  */
 
-static __global__ void hadamard(pd_gpu_grams grams, int rank, double *v) {
-  int e = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+static __global__ void hadamard(pd_gpu_grams grams, size_t rank, double *v) {
+  size_t e = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
   if (e < rank * rank) v[e] = gram_product(grams, e, e / rank == e % rank);
 }
 
 extern "C" cudaError_t pd_gpu_hadamard(const struct pd_gpu_grams *grams, int rank, double *v,
                                        cudaStream_t stream) {
-  hadamard<<<(unsigned)((rank * rank + 255) / 256), 256, 0, stream>>>(*grams, rank, v);
+  size_t entries = (size_t)rank * (size_t)rank;
+  hadamard<<<(unsigned)((entries + 255) / 256), 256, 0, stream>>>(*grams, (size_t)rank, v);
   return cudaGetLastError();
 }
 
 /* ---- passes over rows -------------------------------------------------------------------------
  */
 
+/* Above PD_GPU_RANK_WIDE: tiles of 64 x 64 entries of a product, of as many rows for other sums,
+ * and how many of them a piece of rows has that is taken at once. */
+enum { TILE = 64, TILE_DEPTH = 16, TILE_LANES = 16, PIECE_TILES = 32, CHUNK = 256 };
+static_assert(PIECE_TILES * TILE <= 2 * PD_GPU_RANK_WIDE, "pd_gpu_rows::room holds a piece");
+
 /* Rows of a tile in shared memory: as many as fit beside the sums into 40 KiB. */
 static __host__ __device__ int tile_rows(int rank) {
+  if (rank > PD_GPU_RANK_WIDE) return TILE;
   int rows = 5120 / rank - 4;
   return rows > 32 ? 32 : rows;
 }
 
 extern "C" int pd_gpu_row_blocks(uint64_t rows, int rank) {
   uint64_t tiles = (rows + (uint64_t)tile_rows(rank) - 1) / (uint64_t)tile_rows(rank);
-  uint64_t most = MOST_BLOCKS;
+  uint64_t most = rank > PD_GPU_RANK_WIDE ? (uint64_t)PIECE_TILES : (uint64_t)MOST_BLOCKS;
   return (int)(tiles < 1 ? 1 : tiles < most ? tiles : most);
 }
 
@@ -61,9 +71,11 @@ __device__ static void account(double m, double x, double weight, double mine[4]
   mine[SUM_LARGEST] = fmax(mine[SUM_LARGEST], fabs(x));
 }
 
-__device__ static void write_sums(int rank, const double *sums, double *to) {
-  for (int k = (int)threadIdx.x; k < 4 * rank; k += THREADS)
-    to[(size_t)blockIdx.x * 4 * rank + k] = sums[k];
+/* Sums of `columns` columns from `first` on, of a matrix of `rank`. */
+__device__ static void write_sums(int rank, int first, int columns, const double *sums,
+                                  double *to) {
+  for (int k = (int)threadIdx.x; k < 4 * columns; k += THREADS)
+    to[((size_t)blockIdx.x * 4 + k / columns) * rank + first + k % columns] = sums[k];
 }
 
 /* What is added to entry (i, r) of the right-hand side. */
@@ -121,8 +133,11 @@ static __global__ void __launch_bounds__(THREADS)
     }
   }
   __syncthreads();
-  write_sums(rank, sums, job.sums);
+  write_sums(rank, 0, rank, sums, job.sums);
 }
+
+/* Columns whose sums a block has in shared memory. */
+static __host__ __device__ int chunk_of(int rank) { return rank > PD_GPU_RANK_WIDE ? CHUNK : rank; }
 
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
@@ -130,30 +145,129 @@ static __global__ void __launch_bounds__(THREADS)
   extern __shared__ double shared[];
   __shared__ double stage[4 * WARPS * 32];
   int rank = x.rank, rows = tile_rows(rank), tx = threadIdx.x % 32, ty = threadIdx.x / 32;
-  const T *left = static_cast<const T *>(m.data), *right = static_cast<const T *>(x.data);
-  for (int k = (int)threadIdx.x; k < 4 * rank; k += THREADS)
+  int begin = (int)blockIdx.y * chunk_of(rank);
+  int columns = rank - begin < chunk_of(rank) ? rank - begin : chunk_of(rank);
+  const T *left = static_cast<const T *>(m.data) + begin;
+  const T *right = static_cast<const T *>(x.data) + begin;
+  for (int k = (int)threadIdx.x; k < 4 * columns; k += THREADS)
     shared[k] = 0;
   __syncthreads();
-  for (int c = 0; c < rank; c += 32) {
+  for (int c = 0; c < columns; c += 32) {
     int r = c + tx;
     double mine[4] = {0, 0, 0, 0};
-    for (uint64_t first = (uint64_t)blockIdx.x * rows; first < x.rows && r < rank;
+    for (uint64_t first = (uint64_t)blockIdx.x * rows; first < x.rows && r < columns;
          first += (uint64_t)gridDim.x * rows)
       for (int i = ty; i < rows && first + i < x.rows; i += WARPS)
         account((double)left[(first + i) * m.stride + r], (double)right[(first + i) * x.stride + r],
                 slices != nullptr ? slices[first + i] : 1, mine);
-    add_to_sums(mine, rank, r, stage, shared);
+    add_to_sums(mine, columns, r, stage, shared);
   }
-  write_sums(rank, shared, block_sums);
+  write_sums(rank, begin, columns, shared, block_sums);
 }
 
-/* A warp per row; the row lies in shared memory. */
+/* A piece of rows as doubles, with what pulls them: what multiply_wide() makes their new entries
+ * from, in place. */
+template <typename T>
+static __global__ void __launch_bounds__(THREADS)
+    widen(const __grid_constant__ pd_gpu_rows job, uint64_t first, int count) {
+  const pd_gpu_matrix &x = job.x;
+  const T *data = static_cast<const T *>(x.data);
+  bool pulls = job.before.data != nullptr && *job.pulls != 0;
+  for (int i = (int)blockIdx.x; i < count; i += (int)gridDim.x)
+    for (int r = (int)threadIdx.x; r < x.rank; r += THREADS)
+      job.room[(size_t)i * x.rank + r] = (double)data[(first + i) * x.stride + r] +
+                                         (pulls ? pulled<T>(job, first + i, r, x.rank) : 0);
+}
+
+/* Adds what the threads found in the tile's columns ty + 16 q to the sums of the block's rows. */
+__device__ static void add_tile_sums(const double mine[4], bool fresh, bool in, double *to,
+                                     int rank) {
+  __shared__ double stage[4][TILE_LANES][TILE_LANES];
+  int tx = (int)threadIdx.x % TILE_LANES, ty = (int)threadIdx.x / TILE_LANES;
+#pragma unroll
+  for (int k = 0; k < 4; ++k)
+    stage[k][ty][tx] = mine[k];
+  __syncthreads();
+  if (ty < 4 && in) {
+    double total = fresh ? 0 : to[(size_t)ty * rank];
+    for (int w = 0; w < TILE_LANES; ++w) {
+      double part = stage[ty][w][tx];
+      total = ty == SUM_LARGEST ? fmax(total, part) : total + part;
+    }
+    to[(size_t)ty * rank] = total;
+  }
+  __syncthreads();
+}
+
+/* A tile of a piece's product with w: a thread has 4 x 4 entries, 16 rows and 16 columns apart. */
+template <typename T>
+static __global__ void __launch_bounds__(THREADS)
+    multiply_wide(const __grid_constant__ pd_gpu_rows job, uint64_t first, int count) {
+  __shared__ double left[TILE_DEPTH][TILE + 1], right[TILE_DEPTH][TILE];
+  const pd_gpu_matrix &x = job.x;
+  int rank = x.rank, row = (int)blockIdx.y * TILE, column = (int)blockIdx.x * TILE;
+  int tx = (int)threadIdx.x % TILE_LANES, ty = (int)threadIdx.x / TILE_LANES;
+  double value[4][4] = {};
+  for (int s = 0; s < rank; s += TILE_DEPTH) {
+    __syncthreads();
+    for (int e = (int)threadIdx.x; e < TILE * TILE_DEPTH; e += THREADS) {
+      int i = e / TILE_DEPTH, k = e % TILE_DEPTH, j = e % TILE, l = e / TILE;
+      left[k][i] = row + i < count && s + k < rank ? job.room[(size_t)(row + i) * rank + s + k] : 0;
+      right[l][j] = s + l < rank && column + j < rank
+                        ? __ldg(job.inverse + (size_t)(s + l) * rank + column + j)
+                        : 0;
+    }
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < TILE_DEPTH; ++k)
+#pragma unroll
+      for (int p = 0; p < 4; ++p)
+#pragma unroll
+        for (int q = 0; q < 4; ++q)
+          value[p][q] += left[k][ty + TILE_LANES * p] * right[k][tx + TILE_LANES * q];
+  }
+  T *data = static_cast<T *>(x.data);
+#pragma unroll
+  for (int q = 0; q < 4; ++q) {
+    int r = column + tx + TILE_LANES * q;
+    double mine[4] = {0, 0, 0, 0};
+    double by = r < rank ? 1 / divisor(job.scaling, job.weights[r], job.peak[r]) : 0;
+#pragma unroll
+    for (int p = 0; p < 4; ++p) {
+      int i = row + ty + TILE_LANES * p;
+      if (i >= count || r >= rank) break;
+      T *entry = data + (first + i) * x.stride + r;
+      T rounded = (T)(value[p][q] * by);
+      account((double)*entry, (double)rounded, job.slices != nullptr ? job.slices[first + i] : 1,
+              mine);
+      *entry = rounded;
+    }
+    add_tile_sums(mine, first == 0, r < rank,
+                  job.sums + (size_t)blockIdx.y * 4 * rank + (r < rank ? r : 0), rank);
+  }
+}
+
+template <typename T> static void multiply_in_pieces(const pd_gpu_rows &job, cudaStream_t stream) {
+  uint64_t first = 0;
+  do {
+    uint64_t rest = job.x.rows - first;
+    int count = (int)(rest < PIECE_TILES * TILE ? rest : PIECE_TILES * TILE);
+    dim3 tiles((unsigned)(job.x.rank + TILE - 1) / TILE,
+               count > 0 ? (unsigned)(count + TILE - 1) / TILE : 1);
+    if (count > 0) widen<T><<<(unsigned)count, THREADS, 0, stream>>>(job, first, count);
+    multiply_wide<T><<<tiles, THREADS, 0, stream>>>(job, first, count);
+    first += PIECE_TILES * TILE;
+  } while (first < job.x.rows);
+}
+
+/* A warp per row; the row lies in shared memory, or in device memory where that would hold few. */
 template <typename T> static __global__ void hals(const __grid_constant__ pd_gpu_rows job) {
   extern __shared__ double shared[];
   const pd_gpu_matrix &m = job.m, &x = job.x, &before = job.before;
   const double *__restrict__ v = job.v;
   int rank = x.rank, lane = threadIdx.x % 32, warps = blockDim.x / 32;
-  double *row = shared + threadIdx.x / 32 * rank;
+  int warp = (int)threadIdx.x / 32, wide = rank > PD_GPU_RANK_WIDE;
+  double *row = wide ? job.room + (size_t)(blockIdx.x * warps + warp) * rank : shared + warp * rank;
   for (uint64_t i = (uint64_t)blockIdx.x * warps + threadIdx.x / 32; i < x.rows;
        i += (uint64_t)gridDim.x * warps) {
     const T *in = static_cast<const T *>(m.data) + i * m.stride;
@@ -163,7 +277,7 @@ template <typename T> static __global__ void hals(const __grid_constant__ pd_gpu
       row[r] = (double)old[r] * job.weights[r];
     __syncwarp();
     for (int r = 0; r < rank; ++r) {
-      const double *line = v + r * rank;
+      const double *line = v + (size_t)r * rank;
       double diagonal = line[r], product = 0;
       if (!(diagonal > 0)) continue;
       for (int s = lane; s < rank; s += 32)
@@ -185,6 +299,13 @@ static size_t row_bytes(int rank, bool with_tile) {
 }
 
 extern "C" cudaError_t pd_gpu_multiply(const struct pd_gpu_rows *rows, cudaStream_t stream) {
+  if (rows->x.rank > PD_GPU_RANK_WIDE) {
+    if (rows->x.wide)
+      multiply_in_pieces<double>(*rows, stream);
+    else
+      multiply_in_pieces<float>(*rows, stream);
+    return cudaGetLastError();
+  }
   size_t bytes = row_bytes(rows->x.rank, true);
   if (rows->x.wide)
     multiply<double><<<(unsigned)rows->blocks, THREADS, bytes, stream>>>(*rows);
@@ -196,22 +317,26 @@ extern "C" cudaError_t pd_gpu_multiply(const struct pd_gpu_rows *rows, cudaStrea
 extern "C" cudaError_t pd_gpu_column_sums(struct pd_gpu_matrix m, struct pd_gpu_matrix x,
                                           const double *slices, int blocks, double *sums,
                                           cudaStream_t stream) {
-  size_t bytes = row_bytes(x.rank, false);
+  int columns = chunk_of(x.rank);
+  size_t bytes = row_bytes(columns, false);
+  dim3 grid((unsigned)blocks, (unsigned)((x.rank + columns - 1) / columns));
   if (x.wide)
-    column_sums<double><<<(unsigned)blocks, THREADS, bytes, stream>>>(m, x, slices, sums);
+    column_sums<double><<<grid, THREADS, bytes, stream>>>(m, x, slices, sums);
   else
-    column_sums<float><<<(unsigned)blocks, THREADS, bytes, stream>>>(m, x, slices, sums);
+    column_sums<float><<<grid, THREADS, bytes, stream>>>(m, x, slices, sums);
   return cudaGetLastError();
 }
 
-extern "C" cudaError_t pd_gpu_hals(const struct pd_gpu_rows *rows, int blocks,
-                                   cudaStream_t stream) {
-  int rank = rows->x.rank, warps = 4096 / rank > 8 ? 8 : 4096 / rank;
-  size_t bytes = sizeof(double) * (size_t)warps * (size_t)rank;
+extern "C" cudaError_t pd_gpu_hals(const struct pd_gpu_rows *rows, cudaStream_t stream) {
+  int rank = rows->x.rank, wide = rank > PD_GPU_RANK_WIDE;
+  int warps = wide ? (int)HALS_WARPS : 4096 / rank > 8 ? 8 : 4096 / rank;
+  uint64_t wanted = (rows->x.rows + (uint64_t)warps - 1) / (uint64_t)warps, most = MOST_BLOCKS;
+  unsigned blocks = (unsigned)(wanted < 1 ? 1 : wanted < most ? wanted : most);
+  size_t bytes = wide ? 0 : sizeof(double) * (size_t)warps * (size_t)rank;
   if (rows->x.wide)
-    hals<double><<<(unsigned)blocks, (unsigned)warps * 32, bytes, stream>>>(*rows);
+    hals<double><<<blocks, (unsigned)warps * 32, bytes, stream>>>(*rows);
   else
-    hals<float><<<(unsigned)blocks, (unsigned)warps * 32, bytes, stream>>>(*rows);
+    hals<float><<<blocks, (unsigned)warps * 32, bytes, stream>>>(*rows);
   return cudaGetLastError();
 }
 
@@ -312,22 +437,26 @@ __device__ static double norm_of(const double *sums, int blocks, int rank, int r
 static __global__ void __launch_bounds__(1024)
     finish_columns(const double *sums, int blocks, int rank, int scaling, const double *weight,
                    double *lambda, double *factor, double *scalars) {
-  __shared__ double inner[PD_GPU_RANK_MAX];
-  for (int r = (int)threadIdx.x / 32; r < rank; r += 32) {
-    double product = warp_sum(sums + SUM_INNER * rank + r, blocks, 4 * (size_t)rank);
-    inner[r] = weight == nullptr ? product : weight[r] * product;
-    if (lambda == nullptr) continue;
-    double norm = norm_of(sums, blocks, rank, r, scaling);
-    lambda[r] = norm;
-    factor[r] = norm > 0 ? 1 / norm : 1;
-  }
-  __syncthreads();
-  if (threadIdx.x != 0) return;
+  __shared__ double inner[1024];
   double total = 0, mass = 0;
-  for (int r = 0; r < rank; ++r) {
-    total += inner[r];
-    if (lambda != nullptr) mass += lambda[r];
+  for (int first = 0; first < rank; first += 1024) {
+    int count = rank - first < 1024 ? rank - first : 1024;
+    for (int k = (int)threadIdx.x / 32, r = first + k; k < count; k += 32, r += 32) {
+      double product = warp_sum(sums + SUM_INNER * (size_t)rank + r, blocks, 4 * (size_t)rank);
+      inner[k] = weight == nullptr ? product : weight[r] * product;
+      if (lambda == nullptr) continue;
+      double norm = norm_of(sums, blocks, rank, r, scaling);
+      lambda[r] = norm;
+      factor[r] = norm > 0 ? 1 / norm : 1;
+    }
+    __syncthreads();
+    for (int k = 0; threadIdx.x == 0 && k < count; ++k) {
+      total += inner[k];
+      if (lambda != nullptr) mass += lambda[first + k];
+    }
+    __syncthreads();
   }
+  if (threadIdx.x != 0) return;
   scalars[PD_GPU_INNER] = total;
   if (lambda != nullptr) scalars[PD_GPU_MASS] = mass;
 }

@@ -11,10 +11,11 @@ extern "C" {
 #endif
 
 enum {
-  PD_GPU_RANK_MAX = 1024,  /* of the dense algebra */
-  PD_GPU_RANK_SMALL = 128, /* normal equations are inverted by one block, in registers */
-  PD_GPU_COLUMN_SUMS = 4,  /* inner, square, absolute, largest */
-  PD_GPU_RANK_PASS = 32,   /* an update is one pass over memory */
+  PD_GPU_RANK_MAX = 1 << 20, /* counts stay in range; one R x R matrix would take 8 TB */
+  PD_GPU_RANK_WIDE = 1024,   /* above, rows lie in device memory and columns are taken in blocks */
+  PD_GPU_RANK_SMALL = 128,   /* normal equations are inverted by one block, in registers */
+  PD_GPU_COLUMN_SUMS = 4,    /* inner, square, absolute, largest */
+  PD_GPU_RANK_PASS = 32,     /* an update is one pass over memory */
   PD_GPU_PASS_BLOCKS = 264,
   PD_GPU_JOBS = 64,  /* that a launcher takes */
   PD_GPU_BATCH = 16, /* of them, as many as fit into a kernel's parameters */
@@ -72,7 +73,7 @@ struct pd_gpu_inversion {
   struct pd_gpu_grams grams;
   double *v, *inverse, *scratch, *scalars;
   double damping;
-  int rank;
+  int rank, processors;
 };
 cudaError_t pd_gpu_invert(const struct pd_gpu_inversion *jobs, int count, cudaStream_t stream);
 
@@ -90,6 +91,7 @@ struct pd_gpu_rows {
   int blocks;           /* of rows */
   double *sums;         /* blocks x 4 x rank */
   double *partial;      /* blocks x rank x rank: upper triangles */
+  double *room;         /* 2 rank^2 numbers, used above PD_GPU_RANK_WIDE */
 };
 /** The pass up to PD_GPU_RANK_PASS columns, and its blocks. All jobs have as many rows. */
 cudaError_t pd_gpu_pass(const struct pd_gpu_rows *jobs, int count, cudaStream_t stream);
@@ -104,7 +106,7 @@ cudaError_t pd_gpu_multiply(const struct pd_gpu_rows *rows, cudaStream_t stream)
 cudaError_t pd_gpu_column_sums(struct pd_gpu_matrix m, struct pd_gpu_matrix x, const double *slices,
                                int blocks, double *sums, cudaStream_t stream);
 /** One sweep of HALS over every row of rows->before times rows->weights, into x. */
-cudaError_t pd_gpu_hals(const struct pd_gpu_rows *rows, int blocks, cudaStream_t stream);
+cudaError_t pd_gpu_hals(const struct pd_gpu_rows *rows, cudaStream_t stream);
 
 /** Parts in which pd_gpu_gram adds up the rows; at most what a matrix without end gets. */
 int pd_gpu_gram_parts(uint64_t rows, int rank);

@@ -19,28 +19,28 @@ polyad_status pd_cuda_join(polyad_context *context, struct pd_linalg_work *work,
 /* Sums of blocks, of which the last quarter are largest magnitudes, or parts of a Gram matrix, as
  * one. */
 static polyad_status fold_lists(polyad_context *context, struct pd_linalg_work *work,
-                                const double *from, int count, int width, bool columns,
+                                const double *from, int count, uint64_t width, bool columns,
                                 double *out) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   const struct pd_gpu_fold job = {.from = from,
-                                  .step = (uint64_t)width,
+                                  .step = width,
                                   .count = count,
                                   .width = width,
-                                  .largest_begin = columns ? width - work->rank : width,
+                                  .largest_begin = columns ? width - (uint64_t)work->rank : width,
                                   .largest_end = width,
                                   .out = out};
   return PD_CUDA(context, state, pd_gpu_fold_sums(&job, pd_cuda_stream(state)));
 }
 
 static polyad_status gather_lists(polyad_context *context, struct pd_linalg_work *work,
-                                  int numbers) {
-  return pd_cuda_services->team_gather(context, work->team, work->mine,
-                                       (uint64_t)numbers * sizeof(double), work->all);
+                                  uint64_t numbers) {
+  return pd_cuda_services->team_gather(context, work->team, work->mine, numbers * sizeof(double),
+                                       work->all);
 }
 
 polyad_status pd_cuda_share_columns(polyad_context *context, struct pd_linalg_work *work,
                                     const double **sums, int *blocks) {
-  int width = PD_GPU_COLUMN_SUMS * work->rank;
+  uint64_t width = PD_GPU_COLUMN_SUMS * (uint64_t)work->rank;
   *sums = work->sums;
   if (work->team == NULL) return POLYAD_OK;
   PD_TRY(fold_lists(context, work, work->sums, *blocks, width, true, work->mine));
@@ -52,14 +52,14 @@ polyad_status pd_cuda_share_columns(polyad_context *context, struct pd_linalg_wo
 
 polyad_status pd_cuda_share_finish(polyad_context *context, struct pd_linalg_work *work,
                                    struct pd_gpu_finish *finish) {
-  int square = work->rank * work->rank, width = PD_GPU_COLUMN_SUMS * work->rank;
+  uint64_t rank = (uint64_t)work->rank, square = rank * rank, width = PD_GPU_COLUMN_SUMS * rank;
   if (work->team == NULL) return POLYAD_OK;
   PD_TRY(fold_lists(context, work, work->partial, finish->parts, square, false, work->mine));
   PD_TRY(fold_lists(context, work, work->sums, finish->blocks, width, true, work->mine + square));
   PD_TRY(gather_lists(context, work, square + width));
   finish->partial = work->all;
   finish->sums = work->all + square;
-  finish->partial_step = finish->sums_step = (uint64_t)square + (uint64_t)width;
+  finish->partial_step = finish->sums_step = square + width;
   finish->parts = finish->blocks = work->members;
   return POLYAD_OK;
 }
@@ -73,8 +73,8 @@ polyad_status pd_cuda_share_scalars(polyad_context *context, struct pd_linalg_wo
   const struct pd_gpu_fold job = {.from = work->all,
                                   .step = (uint64_t)count,
                                   .count = work->members,
-                                  .width = count,
-                                  .largest_end = largest ? count : 0,
+                                  .width = (uint64_t)count,
+                                  .largest_end = largest ? (uint64_t)count : 0,
                                   .out = work->scalars + first};
   return PD_CUDA(context, state, pd_gpu_fold_sums(&job, pd_cuda_stream(state)));
 }

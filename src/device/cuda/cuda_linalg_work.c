@@ -53,7 +53,8 @@ polyad_status pd_cuda_work_create(polyad_context *context, const struct pd_devic
   *out = NULL;
   if (rank > PD_GPU_RANK_MAX)
     return pd_cuda_services->fail(context, POLYAD_UNSUPPORTED,
-                                  "rank %llu found; dense algebra on a GPU takes at most %d",
+                                  "rank %llu found; expected at most %d: no GPU holds the "
+                                  "matrices of that many rows and columns",
                                   (unsigned long long)rank, PD_GPU_RANK_MAX);
   PD_CUDA_ENTER(context, device);
   PD_TRY(pd_cuda_services->alloc(context, 1, sizeof *work, (void **)&work));

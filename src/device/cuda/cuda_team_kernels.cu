@@ -21,7 +21,7 @@ __device__ double warp_largest_or_nan(const double *from, int count, size_t step
 
 /* A warp per column. */
 __global__ void __launch_bounds__(THREADS) fold_sums(const __grid_constant__ pd_gpu_fold job) {
-  int c = (int)(blockIdx.x * WARPS + threadIdx.x / 32);
+  uint64_t c = (uint64_t)blockIdx.x * WARPS + threadIdx.x / 32;
   if (c >= job.width) return;
   bool largest = c >= job.largest_begin && c < job.largest_end;
   double found = largest ? warp_largest_or_nan(job.from + c, job.count, job.step)
@@ -64,7 +64,7 @@ unsigned blocks_for(uint64_t rows, int processors) {
 } // namespace
 
 extern "C" cudaError_t pd_gpu_fold_sums(const struct pd_gpu_fold *fold, cudaStream_t stream) {
-  fold_sums<<<((unsigned)fold->width + WARPS - 1) / WARPS, THREADS, 0, stream>>>(*fold);
+  fold_sums<<<(unsigned)((fold->width + WARPS - 1) / WARPS), THREADS, 0, stream>>>(*fold);
   return cudaGetLastError();
 }
 

@@ -13,8 +13,8 @@ extern "C" {
  *  largest_end - 1 get the largest instead, NaN where any is. In fixed order. */
 struct pd_gpu_fold {
   const double *from;
-  uint64_t step;
-  int count, width, largest_begin, largest_end;
+  uint64_t step, width, largest_begin, largest_end;
+  int count;
   double *out;
 };
 cudaError_t pd_gpu_fold_sums(const struct pd_gpu_fold *fold, cudaStream_t stream);
