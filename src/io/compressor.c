@@ -1,21 +1,28 @@
 #include "io/compressor.h"
+#include "io/bgzf.h"
 #include <libdeflate.h>
+#include <omp.h>
 #include <string.h>
 #include <zstd.h>
 
-enum { MEMBER_BYTES = 1 << 20, MOST_THREADS = 16, GZIP_LEVEL = 6, ZSTD_LEVEL = 3 };
+/* An empty member, as bgzip looks for it at the end of a file. */
+static const unsigned char last_member[28] = {0x1f, 0x8b, 8,   4,   0, 0, 0,    0, 0, 0xff,
+                                              6,    0,    'B', 'C', 2, 0, 0x1b, 0, 3};
 
-/* gzip: the bytes are cut into members of MEMBER_BYTES, which threads compress at the same time.
- * Members depend on nothing but their bytes: so does the file, whatever the number of threads. */
+enum { MEMBERS_OF_THREAD = 16, MOST_THREADS = 16, GZIP_LEVEL = 6, ZSTD_LEVEL = 3 };
+
+/* gzip: the bytes are cut into members that say how long they are (bgzf.h), which threads
+ * compress at the same time, as they inflate them when they are read. Members depend on nothing but
+ * their bytes: so does the file, whatever the number of threads. An empty member ends it, as
+ * bgzip's files. */
 struct pd_compressor {
   polyad_context *context;
   enum pd_compression compression;
   int threads;
   struct libdeflate_compressor *gzip[MOST_THREADS];
-  size_t packed[MOST_THREADS]; /* bytes of each thread's member */
-  bool any_member;
+  size_t packed[MOST_THREADS * MEMBERS_OF_THREAD]; /* bytes of each member */
   ZSTD_CCtx *zstd;
-  size_t room; /* for one thread's compressed bytes */
+  size_t room; /* for one member's compressed bytes, or those of zstd */
   unsigned char *out;
 };
 
@@ -24,10 +31,10 @@ static polyad_status create_gzip(struct pd_compressor *c) {
   c->threads = threads < MOST_THREADS ? threads : MOST_THREADS;
   for (int t = 0; t < c->threads; ++t) {
     c->gzip[t] = libdeflate_alloc_compressor(GZIP_LEVEL);
-    if (c->gzip[t] == NULL) return pd_fail_memory(c->context, MEMBER_BYTES);
+    if (c->gzip[t] == NULL) return pd_fail_memory(c->context, PD_BGZF_BYTES);
   }
-  c->room = libdeflate_gzip_compress_bound(c->gzip[0], MEMBER_BYTES);
-  return PD_NEW(c->context, pd_mul_saturated((uint64_t)c->threads, c->room), &c->out);
+  c->room = PD_BGZF_BYTES;
+  return PD_NEW(c->context, (uint64_t)c->threads * MEMBERS_OF_THREAD * c->room, &c->out);
 }
 
 static polyad_status create_zstd(struct pd_compressor *c) {
@@ -57,40 +64,59 @@ polyad_status pd_compressor_create(polyad_context *context, enum pd_compression 
 }
 
 size_t pd_compressor_block(const struct pd_compressor *c) {
-  return (size_t)c->threads * MEMBER_BYTES;
+  return (size_t)c->threads * MEMBERS_OF_THREAD * PD_BGZF_TEXT;
 }
 
-/* One member for each thread that has bytes: `count` of them. */
+static void put_word(unsigned char *to, uint32_t word, int bytes) {
+  for (int k = 0; k < bytes; ++k)
+    to[k] = (unsigned char)(word >> 8 * k);
+}
+
+/* Bytes of a member that holds `data`; 0: they do not fit, which these sizes rule out. */
+static size_t compress_member(struct libdeflate_compressor *gzip, const unsigned char *data,
+                              size_t size, unsigned char *out) {
+  const size_t around = PD_BGZF_HEADER + PD_BGZF_TRAILER;
+  size_t packed =
+      libdeflate_deflate_compress(gzip, data, size, out + PD_BGZF_HEADER, PD_BGZF_BYTES - around);
+  if (packed == 0) return 0;
+  memcpy(out, pd_bgzf_header, PD_BGZF_HEADER);
+  put_word(out + 16, (uint32_t)(packed + around - 1), 2);
+  put_word(out + PD_BGZF_HEADER + packed, libdeflate_crc32(0, data, size), 4);
+  put_word(out + PD_BGZF_HEADER + packed + 4, (uint32_t)size, 4);
+  return packed + around;
+}
+
+/* `count` members. */
 static polyad_status write_members(struct pd_compressor *c, const unsigned char *data, size_t size,
                                    int count, pd_sink sink, void *user) {
   int threads = pd_threads_for(c->context, (uint64_t)count, 1);
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-  for (int t = 0; t < count; ++t) {
-    size_t begin = (size_t)t * MEMBER_BYTES, left = size - begin;
-    c->packed[t] = libdeflate_gzip_compress(c->gzip[t], data + begin,
-                                            left < MEMBER_BYTES ? left : MEMBER_BYTES,
-                                            c->out + (size_t)t * c->room, c->room);
+  threads = threads < c->threads ? threads : c->threads;
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+  for (int k = 0; k < count; ++k) {
+    size_t begin = (size_t)k * PD_BGZF_TEXT, left = size - begin;
+    c->packed[k] =
+        compress_member(c->gzip[omp_get_thread_num()], data + begin,
+                        left < PD_BGZF_TEXT ? left : PD_BGZF_TEXT, c->out + (size_t)k * c->room);
   }
-  for (int t = 0; t < count; ++t) {
-    if (c->packed[t] == 0)
+  for (int k = 0; k < count; ++k) {
+    if (c->packed[k] == 0)
       return pd_fail(c->context, POLYAD_INTERNAL, "libdeflate cannot compress");
-    PD_TRY(sink(user, c->out + (size_t)t * c->room, c->packed[t]));
+    PD_TRY(sink(user, c->out + (size_t)k * c->room, c->packed[k]));
   }
-  c->any_member = true;
   return POLYAD_OK;
 }
 
 static polyad_status write_gzip(struct pd_compressor *c, const void *data, size_t size, bool end,
                                 pd_sink sink, void *user) {
   const unsigned char *from = data;
-  while (size > 0 || (end && !c->any_member)) { /* no bytes at all are one empty member */
+  while (size > 0) {
     size_t part = size < pd_compressor_block(c) ? size : pd_compressor_block(c);
-    int count = part == 0 ? 1 : (int)((part + MEMBER_BYTES - 1) / MEMBER_BYTES);
-    PD_TRY(write_members(c, from, part, count, sink, user));
+    PD_TRY(
+        write_members(c, from, part, (int)((part + PD_BGZF_TEXT - 1) / PD_BGZF_TEXT), sink, user));
     from += part;
     size -= part;
   }
-  return POLYAD_OK;
+  return end ? sink(user, last_member, sizeof last_member) : POLYAD_OK;
 }
 
 static polyad_status write_zstd(struct pd_compressor *c, const void *data, size_t size, bool end,

@@ -39,6 +39,10 @@ const char *pd_decoder_path(const struct pd_decoder *d) { return d->path; }
 
 bool pd_decoder_compressed(const struct pd_decoder *d) { return d->encoding != PD_ENCODING_PLAIN; }
 
+bool pd_decoder_in_parallel(const struct pd_decoder *d) {
+  return d->bgzf != NULL && !d->bgzf_wrong;
+}
+
 int64_t pd_decoder_size(const struct pd_decoder *d) { return d->regular ? d->size : -1; }
 
 uint64_t pd_decoder_consumed(const struct pd_decoder *d) {
@@ -62,6 +66,7 @@ static ssize_t read_some(struct pd_decoder *d, void *buffer, size_t size) {
 
 polyad_status pd_decoder_refill(struct pd_decoder *d) {
   if (d->raw_at < d->raw_used || d->raw_end) return POLYAD_OK;
+  if (d->raw_error != 0) return note_read_error(d, d->raw_error);
   ssize_t got = read_some(d, d->raw, PD_RAW_BYTES);
   if (got < 0) return note_read_error(d, errno);
   d->raw_at = 0;
@@ -69,6 +74,21 @@ polyad_status pd_decoder_refill(struct pd_decoder *d) {
   d->raw_total += (uint64_t)got;
   d->raw_end = got == 0;
   return POLYAD_OK;
+}
+
+void pd_decoder_read_ahead(struct pd_decoder *d) {
+  if (d->raw_end || d->raw_error != 0) return;
+  d->raw_used -= d->raw_at;
+  memmove(d->raw, d->raw + d->raw_at, d->raw_used);
+  d->raw_at = 0;
+  ssize_t got = read_some(d, d->raw + d->raw_used, PD_RAW_BYTES - d->raw_used);
+  if (got < 0) {
+    d->raw_error = errno;
+    return;
+  }
+  d->raw_used += (size_t)got;
+  d->raw_total += (uint64_t)got;
+  d->raw_end = got == 0;
 }
 
 static polyad_status decoder_open_file(struct pd_decoder *d) {
@@ -108,7 +128,7 @@ const char *pd_compressor_name(const unsigned char *in, size_t size) {
   return NULL;
 }
 
-enum { MAGIC_BYTES = 6 };
+enum { MAGIC_BYTES = PD_BGZF_HEADER };
 
 /* Looks at the first bytes; a pipe may hand them out one by one. */
 static polyad_status detect(struct pd_decoder *d) {
@@ -258,6 +278,7 @@ void pd_decoder_close(struct pd_decoder *d) {
   if (d == NULL) return;
   if (d->file >= 0) (void)pd_sys_close(d->file);
   pd_inflating.destroy(d->context, d->inflater);
+  pd_bgzf_destroy(d->context, d->bgzf);
   ZSTD_freeDCtx(d->zstd);
   PD_FREE(d->context, d->raw, d->path, d);
 }

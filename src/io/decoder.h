@@ -19,6 +19,8 @@ polyad_status pd_decoder_read(struct pd_decoder *decoder, void *buffer, size_t s
 void pd_decoder_stop(struct pd_decoder *decoder);
 /** Whether bytes pass through a decompressor. */
 bool pd_decoder_compressed(const struct pd_decoder *decoder);
+/** Whether several threads decompress, which pays with many bytes at a time. */
+bool pd_decoder_in_parallel(const struct pd_decoder *decoder);
 /** Size of a regular file, -1 for pipes. */
 int64_t pd_decoder_size(const struct pd_decoder *decoder);
 /** Bytes of the file that what was read so far came from. */

@@ -1,10 +1,12 @@
-/* gzip: members one after another, each inflated by an inflater. */
+/* gzip: members one after another, each inflated by an inflater; those that say how long they are
+ * go to all threads (decoder_bgzf.c). */
 #include "io/decoder_internal.h"
 #include "io/inflater.h"
 
 polyad_status pd_gzip_start(struct pd_decoder *d) {
   d->encoding = PD_ENCODING_GZIP;
   polyad_status status = pd_inflating.create(d->context, &d->inflater);
+  if (status == POLYAD_OK) status = pd_bgzf_start(d);
   return status == POLYAD_OK ? POLYAD_OK : pd_decoder_note(d, status, "no memory to decompress");
 }
 
@@ -47,12 +49,15 @@ static polyad_status inflate_some(struct pd_decoder *d, unsigned char *out, size
 }
 
 polyad_status pd_gzip_read(struct pd_decoder *d, unsigned char *out, size_t size, size_t *got) {
+  pd_bgzf_take(d->bgzf, out, size, got);
   while (*got < size) {
     if (!d->member_open) {
       bool end = false;
       if (d->any_member) PD_TRY(next_member(d, &end));
       if (end) return POLYAD_OK;
-      d->member_open = d->any_member = true;
+      d->any_member = true;
+      if (pd_bgzf_read(d, out, size, got)) continue;
+      d->member_open = true;
     }
     /* An inflater may hold bytes, and gives back those behind the member's end: new ones overwrite
      * the old ones only when it can do nothing with what it has. */

@@ -2,6 +2,7 @@
 #ifndef PD_DECODER_INTERNAL_H
 #define PD_DECODER_INTERNAL_H
 
+#include "io/bgzf.h"
 #include "io/decoder.h"
 #include <stdatomic.h>
 #include <zstd.h>
@@ -21,8 +22,11 @@ struct pd_decoder {
   size_t raw_used, raw_at;
   uint64_t raw_total; /* bytes read from the file */
   bool raw_end;
+  int raw_error; /* of reading ahead; told when the bytes before it are used up */
   atomic_bool stop;
   struct pd_inflater *inflater;
+  struct pd_bgzf *bgzf; /* NULL: no gzip members that say how long they are */
+  bool bgzf_wrong;      /* one was of another length */
   bool member_open, any_member;
   ZSTD_DCtx *zstd;
   bool frame_open;
@@ -35,10 +39,22 @@ polyad_status pd_decoder_note(struct pd_decoder *decoder, polyad_status status, 
                               ...) PD_PRINTF(3, 4);
 /** Refills the raw buffer when it is used up. */
 polyad_status pd_decoder_refill(struct pd_decoder *decoder);
+/** Reads once behind the raw bytes that are left. An error is kept for pd_decoder_refill(). */
+void pd_decoder_read_ahead(struct pd_decoder *decoder);
 
 polyad_status pd_gzip_start(struct pd_decoder *decoder);
 polyad_status pd_gzip_read(struct pd_decoder *decoder, unsigned char *out, size_t size,
                            size_t *got);
+
+/** Gets ready where the first gzip member says how long it is (decoder_bgzf.c). */
+polyad_status pd_bgzf_start(struct pd_decoder *decoder);
+/** At the beginning of a member: inflates it and those behind it, as far as they say how long they
+ *  are and `out` has room; true when there were any. */
+bool pd_bgzf_read(struct pd_decoder *decoder, unsigned char *out, size_t size, size_t *got);
+/** Bytes that were inflated and had no room then. */
+void pd_bgzf_take(struct pd_bgzf *members, unsigned char *out, size_t size, size_t *got);
+void pd_bgzf_destroy(polyad_context *context, struct pd_bgzf *members);
+
 polyad_status pd_zstd_start(struct pd_decoder *decoder);
 polyad_status pd_zstd_read(struct pd_decoder *decoder, unsigned char *out, size_t size,
                            size_t *got);

@@ -5,7 +5,8 @@
 #include <signal.h>
 #include <string.h>
 
-enum { HEAD_BYTES = 64 << 10, BLOCK_BYTES = 1 << 20, BLOCKS = 4, PARALLEL_FROM = 2 << 20 };
+enum { HEAD_BYTES = 64 << 10, BLOCKS = 4, PARALLEL_FROM = 2 << 20 };
+enum { BLOCK_BYTES = 1 << 20, PARALLEL_BLOCK_BYTES = 4 << 20 };
 
 struct block {
   size_t size, taken;
@@ -25,6 +26,7 @@ struct pd_input {
   pthread_mutex_t mutex;
   pthread_cond_t changed;
   unsigned char *memory;
+  size_t block_bytes;
   struct block block[BLOCKS];
   int first, filled;
   bool stop;
@@ -46,8 +48,8 @@ static void *decode_ahead(void *user) {
   int which;
   while (wait_for_room(s, &which)) {
     struct block block = {0};
-    block.status = pd_decoder_read(s->decoder, s->memory + (size_t)which * BLOCK_BYTES, BLOCK_BYTES,
-                                   &block.size);
+    block.status = pd_decoder_read(s->decoder, s->memory + (size_t)which * s->block_bytes,
+                                   s->block_bytes, &block.size);
     pthread_mutex_lock(&s->mutex);
     s->block[which] = block;
     ++s->filled;
@@ -60,7 +62,8 @@ static void *decode_ahead(void *user) {
 
 /* Where no thread can be had, decoding happens in pd_input_read(). */
 static polyad_status start_thread(struct pd_input *s) {
-  PD_TRY(PD_NEW(s->context, (uint64_t)BLOCKS * BLOCK_BYTES, &s->memory));
+  s->block_bytes = pd_decoder_in_parallel(s->decoder) ? PARALLEL_BLOCK_BYTES : BLOCK_BYTES;
+  PD_TRY(PD_NEW(s->context, BLOCKS * s->block_bytes, &s->memory));
   if (pthread_mutex_init(&s->mutex, NULL) != 0) return POLYAD_OK;
   if (pthread_cond_init(&s->changed, NULL) != 0) {
     pthread_mutex_destroy(&s->mutex);
@@ -134,7 +137,7 @@ static polyad_status input_take_blocks(struct pd_input *s, unsigned char *out, s
     struct block *block = &s->block[s->first];
     pthread_mutex_unlock(&s->mutex);
     size_t left = block->size - block->taken, part = left < size - *got ? left : size - *got;
-    memcpy(out + *got, s->memory + (size_t)s->first * BLOCK_BYTES + block->taken, part);
+    memcpy(out + *got, s->memory + (size_t)s->first * s->block_bytes + block->taken, part);
     *got += part;
     block->taken += part;
     if (block->size == 0) { /* stays, so that later calls find it */
