@@ -1,5 +1,6 @@
 #include "json.h"
 #include "phases.h"
+#include "progress.h"
 #include "text.h"
 #include <math.h>
 #include <stdio.h>
@@ -105,6 +106,7 @@ int cli_json_write(struct cli_session *session, cJSON *object) {
   if (text == NULL) return cli_failure("out of memory");
   int status = 0;
   if (strcmp(session->json, "-") == 0) {
+    cli_progress_clear();
     puts(text);
     status = cli_finish_output();
   } else {

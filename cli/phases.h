@@ -25,6 +25,8 @@ void cli_phases_begin(void);
 /** Ends the part of the command that was under way and begins another, maybe once more.
  *  @return seconds since the one before began */
 double cli_phase(enum cli_phase phase);
+/** What is under way, in a word, and how many seconds it has been; for any thread. */
+const char *cli_phase_now(double *seconds);
 /** Begins CLI_FINISH after a whole decomposition, which was under way as CLI_ITERATIONS and whose
  * time is dealt out now. */
 void cli_phase_of_run(const polyad_run_info *info);

@@ -80,6 +80,7 @@ int cli_session_open(struct cli_session *session) {
     return cli_library_failure(session->context);
   int status = set_threads(session);
   if (status != 0) return status;
+  cli_progress_watch(session);
   if (session->memory_limit > 0 &&
       polyad_set_memory_limit(session->context, session->memory_limit) != POLYAD_OK)
     return cli_library_failure(session->context);
@@ -114,6 +115,7 @@ int cli_session_open_on_one(struct cli_session *session) {
 
 void cli_session_close(struct cli_session *session) {
   cli_computing_end();
+  cli_progress_unwatch();
   if (session->warnings > WARNINGS_SHOWN)
     fprintf(stderr, "polyad: warning: ... and %d more\n", session->warnings - WARNINGS_SHOWN);
   polyad_context_destroy(session->context);
@@ -218,12 +220,14 @@ int cli_iterations_end(struct cli_session *session, polyad_status done) {
 }
 
 bool cli_shows_results(const struct cli_session *session, const char *output) {
+  cli_progress_clear();
   return (session->json == NULL || strcmp(session->json, "-") != 0) &&
          (output == NULL || strcmp(output, "-") != 0);
 }
 
 void cli_talk(const struct cli_session *session, const char *format, ...) {
   if (session->quiet) return;
+  cli_progress_clear();
   va_list arguments;
   va_start(arguments, format);
   vfprintf(stderr, format, arguments);

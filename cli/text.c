@@ -1,5 +1,6 @@
 #include "text.h"
 #include "events.h"
+#include "progress.h"
 #include "session.h"
 #include <errno.h>
 #include <stdarg.h>
@@ -63,6 +64,7 @@ static void print_line(const char *before, const char *text) {
       --end;
     memcpy(line + end, "...", 4);
   }
+  cli_progress_clear();
   fprintf(stderr, "%s\n", line);
 }
 

@@ -8,6 +8,7 @@ import resource
 import select
 import signal
 import subprocess
+import threading
 import time
 
 import pytest
@@ -264,3 +265,68 @@ def test_progress_only_on_a_terminal(polyad):
     assert seen.endswith("\r\x1b[K")  # nothing remains of it
     assert polyad.run(*arguments).err == ""
     assert on_terminal(polyad, *arguments, "--quiet") == (0, "")
+
+
+def slowly(path, text, seconds):
+    """Writes a pipe's text, with a pause before its end."""
+    with open(path, "w", encoding="ascii") as pipe:
+        pipe.write(text[:len(text) // 2])
+        pipe.flush()
+        time.sleep(seconds)
+        pipe.write(text[len(text) // 2:])
+
+
+def take_slowly(path, seconds, taken):
+    with open(path, "rb") as pipe:
+        time.sleep(seconds)
+        taken.append(pipe.read())
+
+
+def beside(function, *arguments):
+    thread = threading.Thread(target=function, args=arguments, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_reading_and_writing_are_shown_on_a_terminal(polyad):
+    text = "".join(f"{1 + k % 97} {1 + k % 89} {1 + k} 1\n" for k in range(20000))
+    polyad.write("x.tns", text)
+    for name in "in", "out.tns":
+        os.mkfifo(polyad.path(name))
+    helper = beside(slowly, polyad.path("in"), text, 2.2)
+    status, seen = on_terminal(polyad, "info", "in", "--json", "j.json")
+    helper.join()
+    assert status == 0 and re.findall(r"reading  [12]\.\d s\r\x1b\[K", seen)
+    assert seen.endswith("\r\x1b[K")
+    taken = []
+    helper = beside(take_slowly, polyad.path("out.tns"), 2.2, taken)
+    status, seen = on_terminal(polyad, "convert", "x.tns", "out.tns")
+    helper.join()
+    assert status == 0 and len(taken[0].splitlines()) >= 20000
+    assert re.findall(r"writing  [12]\.\d s\r\x1b\[K", seen)
+    helper = beside(slowly, polyad.path("in"), text + "1 1 x 1\n", 1.7)
+    status, seen = on_terminal(polyad, "info", "in")
+    helper.join()
+    assert status == 1 and "\r\x1b[Kpolyad: in:20001:5: error" in seen  # not behind the line
+    helper = beside(slowly, polyad.path("in"), text, 1.7)
+    assert polyad.ok("info", "in").err == ""
+    helper.join()
+    helper = beside(slowly, polyad.path("in"), text, 1.7)
+    assert on_terminal(polyad, "info", "in", "--quiet") == (0, "")
+    helper.join()
+
+
+def test_hosvd_is_shown_on_a_terminal(polyad):
+    polyad.ok("generate", "--dims", "4000,3000,20", "--nnz", "200000", "x.ptn")
+    status, seen = on_terminal(polyad, "cpd", "x.ptn", "-r", "4", "--init", "hosvd", "-i", "2",
+                               "--threads", "1")
+    assert status == 0 and re.search(r"HOSVD  \d\.\d s", seen)
+
+
+@pytest.mark.long
+def test_a_line_a_minute_off_a_terminal(polyad):
+    os.mkfifo(polyad.path("in"))
+    helper = beside(slowly, polyad.path("in"), "1 1 1 1\n2 2 2 2\n", 63)
+    found = polyad.ok("info", "in")
+    helper.join()
+    assert re.fullmatch(r"polyad: reading  6\d\.\d s\n", found.err)
