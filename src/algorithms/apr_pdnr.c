@@ -16,14 +16,13 @@ struct newton {
   double *lower;    /* free x free */
   double *diagonal; /* reciprocals of lower's */
   double *right, *inner;
-  double *tile;
-  double *block; /* PD_TILE_ROWS x rank */
+  double *tile; /* PD_TILE_ROWS x padded */
   bool *active;
 };
 
 static size_t extra_numbers(size_t rank) {
   size_t padded = pd_padded(rank);
-  return padded * padded + 2 * rank * rank + 3 * padded + PD_TILE_ROWS * (padded + rank) + rank;
+  return padded * padded + 2 * rank * rank + (3 + PD_TILE_ROWS) * padded + rank;
 }
 
 static struct newton apr_pdnr_cut_up(const struct pd_apr_row *row) {
@@ -37,27 +36,16 @@ static struct newton apr_pdnr_cut_up(const struct pd_apr_row *row) {
   newton.right = (next += padded);
   newton.inner = (next += padded);
   newton.tile = (next += padded);
-  newton.block = (next += PD_TILE_ROWS * padded);
-  newton.active = (bool *)(next + PD_TILE_ROWS * rank);
+  newton.active = (bool *)(next + PD_TILE_ROWS * padded);
   return newton;
 }
 
 /* Hessian of the objective: the sum over j of x_j / max((m . pi_j)^2, epsilon) times pi_j pi_j^T.
- * Rows of Pi are scaled into blocks, so that the kernel for Gram matrices adds them up. */
+ */
 static void find_hessian(const struct pd_apr_row *row, struct newton *newton) {
-  const struct pd_factor_kernels *kernels = pd_factor_kernels_for(POLYAD_F64);
-  const size_t rank = row->rank;
+  const struct pd_row_terms terms = pd_apr_row_terms(row);
   memset(newton->hessian, 0, newton->padded * newton->padded * sizeof(double));
-  for (uint64_t j = 0; j < row->count; j += PD_TILE_ROWS) {
-    uint64_t rows = row->count - j < PD_TILE_ROWS ? row->count - j : PD_TILE_ROWS;
-    for (uint64_t k = 0; k < rows; ++k) {
-      double dot = row->dots[j + k], scale = sqrt(row->x[j + k] / fmax(dot * dot, row->epsilon));
-      const double *pi = row->pi + (j + k) * rank;
-      for (size_t r = 0; r < rank; ++r)
-        newton->block[k * rank + r] = scale * pi[r];
-    }
-    kernels->gram(rows, rank, newton->block, newton->hessian, newton->tile);
-  }
+  pd_row_run(&PD_CURVATURE(row->loss), &terms, newton->tile, newton->hessian);
 }
 
 /* damped = the free variables' Hessian plus mu on the diagonal; returns how many there are. */

@@ -6,8 +6,6 @@
 #include "algorithms/apr_rows.h"
 #include "core/numbers.h"
 #include "core/threads.h"
-#include "engine/loss.h"
-#include "linalg/factor_kernels.h"
 #include "plan/rows.h"
 #include <math.h>
 #include <omp.h>
@@ -27,7 +25,7 @@ struct pd_apr_rows {
 static uint64_t apr_rows_numbers_per_thread(const struct pd_apr *apr,
                                             const struct pd_apr_rows *rows) {
   uint64_t rank = apr->options->rank;
-  uint64_t numbers = pd_mul_saturated(rows->longest, pd_add_saturated(rank, 3));
+  uint64_t numbers = pd_mul_saturated(rows->longest, pd_add_saturated(rank, 2));
   numbers = pd_add_saturated(numbers, pd_mul_saturated(rank, 5));
   return pd_add_saturated(numbers, pd_apr_row_extra(apr->options));
 }
@@ -45,11 +43,10 @@ static polyad_status apr_rows_create_scratch(struct pd_apr *apr, struct pd_apr_r
     double *next = rows->memory + (uint64_t)t * numbers;
     struct pd_apr_row *row = &rows->row[t];
     row->rank = (size_t)rank;
-    row->epsilon = apr->options->epsilon;
+    row->loss = (struct pd_loss){PD_LOSS_POISSON, apr->options->epsilon};
     row->pi = next;
     row->x = (next += rows->longest * rank);
     row->dots = (next += rows->longest);
-    row->weight = (next += rows->longest);
     row->m = (next += rows->longest);
     row->gradient = (next += rank);
     row->phi = (next += rank);
@@ -129,10 +126,10 @@ static void put_back(const struct pd_apr *apr, int mode, uint64_t i, const struc
 }
 
 static double log_sum(struct pd_apr_row *row, const double *m) {
+  const struct pd_row_terms terms = pd_apr_row_terms(row);
   double sum = 0;
-  pd_factor_kernels_for(POLYAD_F64)->row_dots(row->count, row->rank, row->pi, m, row->dots);
-  for (uint64_t j = 0; j < row->count; ++j)
-    sum += PD_POISSON_GAIN(row->x[j], row->dots[j]);
+  pd_row_models(&terms, m, row->dots);
+  pd_row_run(&PD_LIKELIHOOD, &terms, NULL, &sum);
   return sum;
 }
 
@@ -218,13 +215,11 @@ polyad_status pd_apr_rows_iterate(struct pd_apr *apr, pd_apr_row_solver *solver)
 }
 
 double pd_apr_row_gradient(struct pd_apr_row *row) {
-  const struct pd_factor_kernels *kernels = pd_factor_kernels_for(POLYAD_F64);
+  const struct pd_row_terms terms = pd_apr_row_terms(row);
   double kkt = 0;
-  kernels->row_dots(row->count, row->rank, row->pi, row->m, row->dots);
-  for (uint64_t j = 0; j < row->count; ++j)
-    row->weight[j] = PD_POISSON_SLOPE(row->x[j], row->dots[j], row->epsilon);
+  pd_row_models(&terms, row->m, row->dots);
   memset(row->phi, 0, row->rank * sizeof *row->phi);
-  kernels->row_sums(row->count, row->rank, row->pi, row->weight, row->phi);
+  pd_row_run(&PD_GRADIENT(row->loss), &terms, NULL, row->phi);
   for (size_t r = 0; r < row->rank; ++r) {
     row->gradient[r] = 1 - row->phi[r];
     double size = fabs(fmin(row->m[r], row->gradient[r]));

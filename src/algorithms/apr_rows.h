@@ -4,6 +4,7 @@
 #define PD_APR_ROWS_H
 
 #include "algorithms/apr_state.h"
+#include "engine/row.h"
 
 struct pd_row_reader;
 
@@ -12,12 +13,11 @@ struct pd_row_reader;
 struct pd_apr_row {
   uint64_t count; /* nonzeros of the row */
   size_t rank;
-  double epsilon;
+  struct pd_loss loss; /* of counts, with epsilon */
   struct pd_row_reader *reader;
-  double *pi;     /* count x rank: rows of Pi */
-  double *x;      /* count */
-  double *dots;   /* count: m . pi_j of the row m that was evaluated last */
-  double *weight; /* count */
+  double *pi;   /* count x rank: rows of Pi */
+  double *x;    /* count */
+  double *dots; /* count: m . pi_j of the row m that was evaluated last */
   double *m, *gradient, *phi, *direction, *next; /* rank */
   double *extra;                                 /* of the method; see pd_apr_row_extra() */
 };
@@ -42,8 +42,18 @@ polyad_status pd_apr_rows_iterate(struct pd_apr *apr, pd_apr_row_solver *solver)
 /** Numbers of `extra` that either method needs. */
 uint64_t pd_apr_row_extra(const polyad_cp_apr_options *options);
 
+/** The row's nonzeros, with the models dots[]. */
+static inline struct pd_row_terms pd_apr_row_terms(const struct pd_apr_row *row) {
+  return (struct pd_row_terms){.count = row->count,
+                               .rank = row->rank,
+                               .stride = row->rank,
+                               .product = row->pi,
+                               .value = row->x,
+                               .model = row->dots};
+}
+
 /** gradient = 1 - phi, with phi = the sum over j of x_j / max(m . pi_j, epsilon) times pi_j; fills
- *  dots and weight too. Returns the violation, the largest |min(m, gradient)|. */
+ *  dots too. Returns the violation, the largest |min(m, gradient)|. */
 double pd_apr_row_gradient(struct pd_apr_row *row);
 
 /** What a search along row->direction found: the objective is what is minimised. */

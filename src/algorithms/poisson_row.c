@@ -6,10 +6,14 @@
  * mean of pi. */
 #include "algorithms/poisson_row.h"
 #include "core/threads.h"
+#include "engine/row.h"
+#include "linalg/factor_kernels.h"
 #include <math.h>
 #include <string.h>
 
 enum { TICKS = 1 << 10 };
+
+static const double LEAST_RATE = 1e-300; /* that is divided by */
 
 /* One row's problem, and a thread's memory for it. */
 struct row {
@@ -18,7 +22,9 @@ struct row {
   double *pi, *x;       /* count x R, divided by s; count */
   double *dot, *along;  /* count: rates now, and what a whole step adds to them */
   double *hessian, *gradient, *right, *target; /* R x R, R, R, R */
-  double *c;                                   /* R: the row times s */
+  double *squares,
+      *tile; /* padded x padded, PD_TILE_ROWS x padded: what the Hessian is summed in */
+  double *c; /* R: the row times s */
 };
 
 struct job {
@@ -62,12 +68,18 @@ static void read_row(const struct job *job, uint64_t i, struct row *row) {
   }
 }
 
-static void find_rates(struct row *row, uint64_t rank, const double *c, double *rate) {
-  for (uint64_t j = 0; j < row->count; ++j) {
-    rate[j] = 0;
-    for (uint64_t r = 0; r < rank; ++r)
-      rate[j] += c[r] * row->pi[j * rank + r];
-  }
+static struct pd_row_terms terms_of(const struct row *row, uint64_t rank) {
+  return (struct pd_row_terms){.count = row->count,
+                               .rank = (size_t)rank,
+                               .stride = (size_t)rank,
+                               .product = row->pi,
+                               .value = row->x,
+                               .model = row->dot};
+}
+
+static void find_rates(const struct row *row, uint64_t rank, const double *c, double *rate) {
+  const struct pd_row_terms terms = terms_of(row, rank);
+  pd_row_models(&terms, c, rate);
 }
 
 /* Change of the objective from the rates dot[] to dot[] + step * along[], and of the mass. */
@@ -83,23 +95,18 @@ static double poisson_row_change(const struct row *row, double step, double mass
 
 /* The gradient and the Hessian at c; returns the largest violation of the optimality conditions. */
 static double differentiate(struct row *row, uint64_t rank, const bool *held, double total) {
+  const struct pd_row_terms terms = terms_of(row, rank);
+  const struct pd_loss loss = {PD_LOSS_POISSON, LEAST_RATE};
+  const size_t padded = pd_padded((size_t)rank);
   double worst = 0;
-  memset(row->hessian, 0, rank * rank * sizeof(double));
-  for (uint64_t r = 0; r < rank; ++r)
-    row->gradient[r] = 1;
-  for (uint64_t j = 0; j < row->count; ++j) {
-    const double *pi = row->pi + j * rank;
-    double ratio = row->x[j] / row->dot[j], square = ratio / row->dot[j];
-    for (uint64_t r = 0; r < rank; ++r) {
-      row->gradient[r] -= ratio * pi[r];
-      double scaled = square * pi[r];
-      for (uint64_t s = 0; s <= r; ++s)
-        row->hessian[r * rank + s] += scaled * pi[s];
-    }
-  }
+  memset(row->squares, 0, padded * padded * sizeof(double));
+  memset(row->gradient, 0, rank * sizeof(double));
+  pd_row_run(&PD_CURVATURE(loss), &terms, row->tile, row->squares);
+  pd_row_run(&PD_GRADIENT(loss), &terms, NULL, row->gradient);
   for (uint64_t r = 0; r < rank; ++r) {
-    for (uint64_t s = 0; s < r; ++s)
-      row->hessian[s * rank + r] = row->hessian[r * rank + s];
+    row->gradient[r] = 1 - row->gradient[r];
+    for (uint64_t s = 0; s <= r; ++s)
+      row->hessian[r * rank + s] = row->hessian[s * rank + r] = row->squares[s * padded + r];
     if (held == NULL || !held[r])
       worst = fmax(worst, fabs(fmin(row->c[r] / total, row->gradient[r])));
   }
@@ -160,7 +167,7 @@ static bool poisson_row_solve(const struct pd_poisson_rows *rows, struct row *ro
   for (int k = 0; k < rows->max_iterations; ++k) {
     find_rates(row, rank, row->c, row->dot);
     for (uint64_t j = 0; j < row->count; ++j)
-      row->dot[j] = fmax(row->dot[j], 1e-300);
+      row->dot[j] = fmax(row->dot[j], LEAST_RATE);
     if (differentiate(row, rank, held, total) <= rounding_of(row, rank)) return true;
     find_target(row, rank, held, damping);
     if (!poisson_row_move(row, rank, &step)) return true; /* what is left is rounding error */
@@ -223,7 +230,10 @@ static polyad_status create_row(const struct job *job, struct row *row) {
   uint64_t rank = job->rows->rank, room = pd_add_saturated(job->longest, rank);
   PD_TRY(pd_quadratic_create(context, rank, true, &row->quadratic));
   PD_TRY(PD_NEW(context, pd_mul_saturated(room, rank + 3), &row->pi));
+  uint64_t padded = pd_padded((size_t)rank);
   PD_TRY(PD_NEW(context, pd_mul_saturated(rank, rank + 4), &row->hessian));
+  PD_TRY(PD_NEW(context, pd_mul_saturated(padded, padded + PD_TILE_ROWS), &row->squares));
+  row->tile = row->squares + padded * padded;
   row->x = row->pi + room * rank;
   row->dot = row->x + room;
   row->along = row->dot + room;
@@ -280,7 +290,7 @@ polyad_status pd_poisson_rows(struct pd_stage *stage, struct pd_poisson_rows *ro
 cleanup:
   for (int t = 0; each != NULL && t < threads; ++t) {
     pd_quadratic_clear(context, &each[t].quadratic);
-    PD_FREE(context, each[t].pi, each[t].hessian);
+    PD_FREE(context, each[t].pi, each[t].hessian, each[t].squares);
   }
   PD_FREE(context, each, job.place, job.start, job.sum);
   return status;

@@ -10,9 +10,10 @@
  *
  * A loss is a file in losses/ with four expressions, and a line in each list below. The C compiler,
  * CUDA's, HIP's and OpenCL's all read them: GAIN and SLOPE (g and its derivative in m) where the
- * kernels are, ZERO and ZERO_SLOPE (f(0, m) and its derivative) on the host. GAIN, ZERO and
- * ZERO_SLOPE get doubles. `least` is the least model that is divided by. A model that is not a
- * number stays so. */
+ * kernels are, ZERO and ZERO_SLOPE (f(0, m) and its derivative) on the host. A loss whose gain is
+ * not linear in m has a fifth, CURVATURE: minus g's second derivative, at least 0. All but SLOPE
+ * get doubles. `least` is the least model that is divided by. A model that is not a number stays
+ * so. */
 #ifndef PD_ENGINE_LOSS_H
 #define PD_ENGINE_LOSS_H
 
@@ -36,6 +37,8 @@
   ((kind) == PD_LOSS_POISSON           ? PD_POISSON_SLOPE(x, m, least)                             \
    : (kind) == PD_LOSS_BERNOULLI_LOGIT ? PD_BERNOULLI_LOGIT_SLOPE(x, m, least)                     \
                                        : PD_GAUSSIAN_SLOPE(x, m, least))
+#define PD_LOSS_CURVATURE(kind, x, m, least)                                                       \
+  ((kind) == PD_LOSS_POISSON ? PD_POISSON_CURVATURE(x, m, least) : 0)
 #define PD_LOSS_ZERO(kind, m)                                                                      \
   ((kind) == PD_LOSS_POISSON           ? PD_POISSON_ZERO(m)                                        \
    : (kind) == PD_LOSS_BERNOULLI_LOGIT ? PD_BERNOULLI_LOGIT_ZERO(m)                                \

@@ -11,9 +11,12 @@
  *   TTMc                         row i_n += x p, p the Kronecker product
  *   gain's gradient              row i_n += g'(x, m) p      Phi of CP-APR for the Poisson loss
  *   gain                         sum of g(x, m)             the log-likelihood's part of the data
+ *   squares                      R x R sum of x p p^T       least squares of a row
+ *   gain's curvature             R x R sum of -g''(x, m) p p^T    Newton's Hessian of a row
  *   Pi                           rows p, kept in the workspace for the gradient of this mode
  *
- * where g(x, m) is the gain of a nonzero: engine/loss.h. */
+ * where g(x, m) is the gain of a nonzero: engine/loss.h. R x R sums of all rows would be as long as
+ * R factors: they are taken row by row (engine/row.h), and a method solves with them at once. */
 #ifndef PD_ENGINE_OP_H
 #define PD_ENGINE_OP_H
 
@@ -24,7 +27,8 @@
 enum pd_into {
   PD_INTO_ROWS,     /* a row for each index of the mode, wholly overwritten */
   PD_INTO_NONZEROS, /* a row for each nonzero, kept in the workspace; no `out` */
-  PD_INTO_SCALAR    /* 1 x 1, F64, summed in an order that depends on the number of threads only */
+  PD_INTO_SCALAR,   /* 1 x 1, F64, summed in an order that depends on the number of threads only */
+  PD_INTO_SQUARES   /* R x R of one row */
 };
 
 /** How rows of the factors make a row. */
@@ -32,13 +36,14 @@ enum pd_combine { PD_HADAMARD, PD_KRONECKER };
 
 /** What the product of the rows is multiplied by, or what is summed. */
 enum pd_weight {
-  PD_VALUE,        /* the nonzero's value */
-  PD_ONE,          /* nothing */
-  PD_GAIN,         /* the loss's gain, which is summed as it is */
-  PD_GAIN_GRADIENT /* its derivative in the model */
+  PD_VALUE,         /* the nonzero's value */
+  PD_ONE,           /* nothing */
+  PD_GAIN,          /* the loss's gain, which is summed as it is */
+  PD_GAIN_GRADIENT, /* its derivative in the model */
+  PD_GAIN_CURVATURE /* minus its second derivative */
 };
 
-/** Which loss, for PD_GAIN and PD_GAIN_GRADIENT. */
+/** Which loss, for PD_GAIN and its derivatives. */
 struct pd_loss {
   int kind;     /* PD_LOSS_POISSON or another of engine/loss.h */
   double least; /* the least model that is divided by: epsilon of CP-APR */
@@ -69,6 +74,11 @@ struct pd_op {
 /** The sum of a loss's gain; PD_LIKELIHOOD is the Poisson log-likelihood's part of the data. */
 #define PD_GAIN_SUM(LOSS) ((struct pd_op){PD_INTO_SCALAR, PD_HADAMARD, PD_GAIN, LOSS})
 #define PD_LIKELIHOOD PD_GAIN_SUM(((struct pd_loss){PD_LOSS_POISSON, 0}))
+
+/** Sums of p p^T, as they are, times the value, and times the curvature of a loss's gain. */
+#define PD_SQUARES ((struct pd_op){PD_INTO_SQUARES, PD_HADAMARD, PD_ONE, {0}})
+#define PD_VALUE_SQUARES ((struct pd_op){PD_INTO_SQUARES, PD_HADAMARD, PD_VALUE, {0}})
+#define PD_CURVATURE(LOSS) ((struct pd_op){PD_INTO_SQUARES, PD_HADAMARD, PD_GAIN_CURVATURE, LOSS})
 
 static inline uint64_t pd_op_bit(const struct pd_op *op) {
   return PD_OP_BIT(op->into, op->combine, op->weight);

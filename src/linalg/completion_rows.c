@@ -3,7 +3,6 @@
  * h is 1. Rows are solved in parallel. The sums of a row that is too long for one thread are those
  * of its pieces, added in their order. */
 #include "linalg/completion_cpu.h"
-#include <math.h>
 #include <omp.h>
 #include <string.h>
 
@@ -31,30 +30,21 @@ static void take_biases(const struct pd_completed *model, const struct pd_row_li
   }
 }
 
-static void weigh_equations(const struct pd_observations *o, const struct pd_observed_rows *rows,
-                            uint64_t first, int count, struct pd_row_system *system) {
-  for (int j = 0; j < count; ++j) {
-    double root = sqrt(o->weight[pd_observed_place(rows, first + (uint64_t)j)]);
-    double *h = system->rows + (size_t)j * system->padded;
-    system->values[j] *= root;
-    for (size_t r = 0; r < system->unknowns; ++r)
-      h[r] *= root;
-  }
-}
-
 /* The equations of observations [first, first + count) of the mode's order. */
 static void add_equations(const struct pd_observations *o, const struct pd_completed *model,
                           int mode, uint64_t first, uint64_t count, struct pd_row_system *system) {
   const struct pd_observed_rows *rows = &o->rows[mode];
+  const struct pd_factor_kernels *kernels = pd_factor_kernels_for(POLYAD_F64);
   for (uint64_t end = first + count; first < end; first += PD_TILE_ROWS) {
     int some = end - first < PD_TILE_ROWS ? (int)(end - first) : PD_TILE_ROWS;
     const struct pd_row_lists lists = other_rows(model, rows, mode, first);
-    system->kernels->row_products(&lists, (size_t)some, model->rank, system->padded, system->rows);
+    kernels->row_products(&lists, (size_t)some, model->rank, system->padded, system->rows);
     for (int j = 0; j < some; ++j)
       system->values[j] = o->value[pd_observed_place(rows, first + (uint64_t)j)];
+    for (int j = 0; j < some && o->weight != NULL; ++j)
+      system->weights[j] = o->weight[pd_observed_place(rows, first + (uint64_t)j)];
     if (pd_completed_biases(model)) take_biases(model, &lists, some, system);
-    if (o->weight != NULL) weigh_equations(o, rows, first, some, system);
-    pd_row_system_add(system, some);
+    pd_row_system_add(system, some, o->weight != NULL);
   }
 }
 

@@ -1,7 +1,8 @@
-/* Normal equations of one row of a factor: see row_system.h. Sums of h h^T are those of a Gram
- * matrix, for which linalg/factor_kernels.h has a kernel of each instruction set. */
+/* Normal equations of one row of a factor: see row_system.h. Their sums are operations on the row's
+ * cells (engine/row.h): squares of h, and its products with the values. */
 #include "linalg/row_system.h"
 #include "core/core.h"
+#include "engine/row.h"
 #include "linalg/cholesky.h"
 #include <float.h>
 #include <math.h>
@@ -13,7 +14,7 @@ static uint64_t room_of(uint64_t unknowns) {
   uint64_t padded = pd_padded((size_t)unknowns);
   uint64_t square = pd_mul_saturated(padded, padded), some = pd_mul_saturated(PD_TILE_ROWS, padded);
   uint64_t squares = pd_mul_saturated(3, square);
-  return pd_add_saturated(pd_add_saturated(squares, some), 3 * padded + PD_TILE_ROWS);
+  return pd_add_saturated(pd_add_saturated(squares, 2 * some), 3 * padded + 2 * PD_TILE_ROWS);
 }
 
 uint64_t pd_row_system_bytes(uint64_t unknowns) {
@@ -23,18 +24,25 @@ uint64_t pd_row_system_bytes(uint64_t unknowns) {
 polyad_status pd_row_system_create(polyad_context *context, size_t unknowns,
                                    struct pd_row_system *system) {
   size_t padded = pd_padded(unknowns);
-  *system = (struct pd_row_system){
-      .unknowns = unknowns, .padded = padded, .kernels = pd_factor_kernels_for(POLYAD_F64)};
+  *system = (struct pd_row_system){.unknowns = unknowns, .padded = padded};
   PD_TRY(PD_NEW_ZERO(context, room_of(unknowns), &system->room));
   double *at = system->room;
-  double **const parts[] = {&system->gram,  &system->rhs,     &system->rows,  &system->matrix,
-                            &system->lower, &system->inverse, &system->ridge, &system->values};
-  const size_t sizes[] = {padded * padded, padded,          PD_TILE_ROWS * padded,
-                          padded * padded, padded * padded, padded,
-                          padded,          PD_TILE_ROWS};
-  for (size_t k = 0; k < sizeof sizes / sizeof *sizes; ++k) {
-    *parts[k] = at;
-    at += sizes[k];
+  const struct {
+    double **at;
+    size_t numbers;
+  } parts[] = {{&system->gram, padded * padded},
+               {&system->rhs, padded},
+               {&system->rows, PD_TILE_ROWS * padded},
+               {&system->scaled, PD_TILE_ROWS * padded},
+               {&system->matrix, padded * padded},
+               {&system->lower, padded * padded},
+               {&system->inverse, padded},
+               {&system->ridge, padded},
+               {&system->values, PD_TILE_ROWS},
+               {&system->weights, PD_TILE_ROWS}};
+  for (size_t k = 0; k < sizeof parts / sizeof *parts; ++k) {
+    *parts[k].at = at;
+    at += parts[k].numbers;
   }
   return POLYAD_OK;
 }
@@ -48,10 +56,17 @@ void pd_row_system_begin(struct pd_row_system *system) {
   memset(system->gram, 0, pd_row_sums(system) * sizeof(double));
 }
 
-void pd_row_system_add(struct pd_row_system *system, int count) {
-  const struct pd_factor_kernels *kernels = system->kernels;
-  kernels->gram_padded((size_t)count, system->unknowns, system->rows, system->gram);
-  kernels->row_sums((uint64_t)count, system->padded, system->rows, system->values, system->rhs);
+void pd_row_system_add(struct pd_row_system *system, int count, bool weighted) {
+  struct pd_row_terms terms = {.count = (uint64_t)count,
+                               .rank = system->unknowns,
+                               .stride = system->padded,
+                               .product = system->rows,
+                               .value = system->weights};
+  pd_row_run(weighted ? &PD_VALUE_SQUARES : &PD_SQUARES, &terms, system->scaled, system->gram);
+  for (int j = 0; weighted && j < count; ++j)
+    system->values[j] *= system->weights[j];
+  terms.value = system->values;
+  pd_row_run(&PD_MTTKRP, &terms, NULL, system->rhs);
 }
 
 void pd_row_system_add_sums(struct pd_row_system *system, const double *sums) {

@@ -5,7 +5,7 @@
  *   (sum of h h^T + diag(ridge)) a = sum of y h
  *
  * in double precision, which are then solved by Cholesky's method or, with a >= 0, by coordinate
- * descent. A weighted equation is one whose h and y are multiplied by the root of the weight. */
+ * descent. Both terms of a weighted equation are multiplied by its weight. */
 #ifndef PD_ROW_SYSTEM_H
 #define PD_ROW_SYSTEM_H
 
@@ -15,13 +15,13 @@
 
 struct pd_row_system {
   size_t unknowns, padded;
-  const struct pd_factor_kernels *kernels;
-  double *gram;   /* padded x padded: the sum of h h^T, at least its upper triangle */
-  double *rhs;    /* padded: the sum of y h */
-  double *rows;   /* PD_TILE_ROWS x padded: room for equations; the padding stays zero */
-  double *values; /* PD_TILE_ROWS: their right-hand sides */
-  double *ridge;  /* unknowns: room for the caller's */
-  double *matrix, *lower, *inverse;
+  double *gram;    /* padded x padded: the sum of h h^T, at least its upper triangle */
+  double *rhs;     /* padded: the sum of y h */
+  double *rows;    /* PD_TILE_ROWS x padded: room for equations; the padding stays zero */
+  double *values;  /* PD_TILE_ROWS: their right-hand sides */
+  double *weights; /* PD_TILE_ROWS: of weighted equations, at least 0 */
+  double *ridge;   /* unknowns: room for the caller's */
+  double *scaled, *matrix, *lower, *inverse;
   double *room; /* all of these */
 };
 
@@ -40,8 +40,9 @@ uint64_t pd_row_system_bytes(uint64_t unknowns);
 
 /** Begins a row: no equations. */
 void pd_row_system_begin(struct pd_row_system *system);
-/** Adds the first `count` equations of `rows` and `values`, at most PD_TILE_ROWS. */
-void pd_row_system_add(struct pd_row_system *system, int count);
+/** Adds the first `count` equations of `rows`, `values` and, if they are weighted, `weights`, at
+ * most PD_TILE_ROWS. Changes `values`. */
+void pd_row_system_add(struct pd_row_system *system, int count, bool weighted);
 /** Adds partial sums of another system of the same size: pd_row_sums() numbers. */
 void pd_row_system_add_sums(struct pd_row_system *system, const double *sums);
 

@@ -10,7 +10,7 @@
 enum { RANK = 2, COUNT = 3 };
 
 struct problem {
-  double pi[COUNT * RANK], x[COUNT], dots[COUNT], weight[COUNT];
+  double pi[COUNT * RANK], x[COUNT], dots[COUNT];
   double m[RANK], gradient[RANK], phi[RANK], direction[RANK], next[RANK], before[RANK];
   struct pd_apr_row row;
 };
@@ -24,11 +24,10 @@ static void start(struct problem *p, double first, double second) {
   p->m[1] = second;
   p->row = (struct pd_apr_row){.count = COUNT,
                                .rank = RANK,
-                               .epsilon = 1e-10,
+                               .loss = {PD_LOSS_POISSON, 1e-10},
                                .pi = p->pi,
                                .x = p->x,
                                .dots = p->dots,
-                               .weight = p->weight,
                                .m = p->m,
                                .gradient = p->gradient,
                                .phi = p->phi,

@@ -36,7 +36,7 @@ static bool solve(double first, double second, double value, double ridge, doubl
     row[1] = (k + 1) * second;
     system->values[k] = (k + 1) * value;
   }
-  pd_row_system_add(system, 2);
+  pd_row_system_add(system, 2, false);
   return pd_row_system_solve(system, ridges, x);
 }
 
