@@ -80,6 +80,14 @@ struct pd_build_facts {
   uint64_t negative_index[POLYAD_MAX_ORDER];
 };
 
+/** A grid over the modes: the ranges of mode n begin at cut[n][0], cut[n][1] and so on. The cells
+ *  are numbered with the last mode's range varying quickest. */
+struct pd_build_grid {
+  int cells;
+  int ranges[POLYAD_MAX_ORDER]; /* 1: the mode is not cut */
+  const uint64_t *cut[POLYAD_MAX_ORDER];
+};
+
 /** Bits of items on the device: from bit `shift` of a word on. */
 struct pd_build_slot {
   uint32_t *words; /* of item 0, the first that has the bits */
@@ -192,6 +200,20 @@ struct pd_device_build {
   polyad_status (*rows_of)(polyad_context *context, const struct pd_device *device, uint64_t nnz,
                            uint64_t rows, const uint64_t *row_start, const uint32_t *row_id,
                            uint32_t *row);
+  /** Orders the nonzeros by the cells of a grid that they lie in, and counts those of each; those
+   *  of a cell stay as the tensor has them. Waits. NULL, as what follows: the device cannot. */
+  polyad_status (*deal)(polyad_context *context, struct pd_build *build,
+                        const struct pd_build_grid *grid, uint64_t *count);
+  /** Sets bit i of `has`, (length + 31) / 32 words on the host, where first + i is among `count`
+   *  indices on the device, which lie in [first, first + length). Waits. Needs no pd_build. */
+  polyad_status (*mark)(polyad_context *context, const struct pd_device *device,
+                        const uint32_t *index, uint64_t count, uint64_t first, uint64_t length,
+                        uint32_t *has);
+  /** Makes each of these indices i number[i - first], of `length` numbers on the host. Waits. Needs
+   *  no pd_build. */
+  polyad_status (*renumber)(polyad_context *context, const struct pd_device *device,
+                            uint32_t *index, uint64_t count, uint64_t first, uint64_t length,
+                            const uint32_t *number);
 };
 
 /** Adds bits [low, high) of a mode's index to a key; none where low == high. What follows the bits

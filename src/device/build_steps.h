@@ -16,6 +16,20 @@ struct pd_build_piece {
   uint8_t mode, low, bits;
 };
 
+/** The range that an index lies in: the last of `ranges`, of which some may be empty, that begins
+ * at it or before. Range q begins at cut[q]. */
+PD_BUILD_STEP int pd_build_range_at(const uint64_t *cut, int ranges, uint64_t index) {
+  int low = 0, high = ranges;
+  while (high - low > 1) {
+    int middle = low + (high - low) / 2;
+    if (cut[middle] <= index)
+      low = middle;
+    else
+      high = middle;
+  }
+  return low;
+}
+
 /** A piece in its place: shifted left, in a word of plane `plane`. */
 struct pd_build_field {
   struct pd_build_piece from;

@@ -47,6 +47,7 @@ struct pd_request {
   const struct pd_device *second; /* shares the nonzeros with `device`; NULL: none */
   const struct pd_traits *traits; /* of the tensor that is built from; NULL: not known yet */
   struct pd_part *part;           /* of the team that shares the plan; NULL: none */
+  bool facts_shared;              /* its members have told each other the tensor's facts */
   /* Where the plan keeps that tensor on `device`, for traits and for building there: NULL or a
    * NULL there: nowhere. See formats/sent.h. */
   struct pd_build **sent;

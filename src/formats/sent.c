@@ -3,7 +3,7 @@
 #include "formats/sent.h"
 #include <string.h>
 
-static bool builds_there(const struct pd_request *request) {
+bool pd_sent_builds(const struct pd_request *request) {
   if (request->format != NULL) return request->format->build_there != NULL;
   for (int f = 0; f < pd_format_count(); ++f)
     if (pd_format_at(f)->build_there != NULL) return true;
@@ -14,7 +14,7 @@ polyad_status pd_sent_begin(polyad_context *context, const polyad_tensor *tensor
                             const struct pd_request *request) {
   const struct pd_device *device = request->device;
   const struct pd_device_build *steps = device->functions->build;
-  if (request->sent == NULL || steps == NULL || !builds_there(request) ||
+  if (request->sent == NULL || steps == NULL || !pd_sent_builds(request) ||
       !steps->takes(tensor->nnz, tensor->order, tensor->dims))
     return POLYAD_OK;
   uint64_t bytes = steps->bytes(tensor->nnz, tensor->order, tensor->dims, tensor->type);

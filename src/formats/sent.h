@@ -7,6 +7,8 @@
 #include "device/build.h"
 #include "formats/format.h"
 
+/** Whether a format that is asked for, or any, can be built by a device that has the steps. */
+bool pd_sent_builds(const struct pd_request *request);
 /** Sends it where the request has a place for it, its device has the steps and the room, and a
  * format that is asked for builds there; else does nothing. */
 polyad_status pd_sent_begin(polyad_context *context, const polyad_tensor *tensor,

@@ -3,6 +3,7 @@
 #include "device/device_registry.h"
 #include "formats/format_text.h"
 #include "formats/sent.h"
+#include "plan/part.h"
 #include "plan/plan_create.h"
 #include "tensor/tensor.h"
 #include <inttypes.h>
@@ -33,6 +34,7 @@ polyad_status pd_plan_take_facts_there(polyad_plan *plan, const struct pd_reques
   PD_TRY(steps->facts(plan->context, pd_sent(request), &facts));
   plan->norm_square_scaled = facts.norm_square_scaled;
   plan->norm_exponent = facts.norm_exponent;
+  if (request->part != NULL) PD_TRY(pd_part_share_norm(plan->context, request->part, plan));
   plan->norm = ldexp(sqrt(plan->norm_square_scaled), plan->norm_exponent);
   plan->negative.found = facts.has_negative;
   plan->negative.value = facts.negative;
@@ -44,7 +46,8 @@ polyad_status pd_plan_take_facts_there(polyad_plan *plan, const struct pd_reques
   }
   plan->sum = facts.sum;
   plan->tensor_hash = 0; /* of arrays in their order: not known */
-  return POLYAD_OK;
+  return request->part != NULL ? pd_part_share_facts(plan->context, request->part, plan)
+                               : POLYAD_OK;
 }
 
 /* All was zero: there is nothing to build from. */

@@ -44,9 +44,13 @@ struct pd_part {
 /** Cuts the tensor whose nonzeros are spread over the team in any way; `mine` is this member's
  *  share, with the indices of the whole tensor, and is left as it is. Nonzeros that several members
  *  have are added up.
- *  @param[out] local  this member's cell, with local indices */
-polyad_status pd_part_create(polyad_context *context, polyad_team *team, const polyad_tensor *mine,
-                             polyad_tensor **local, struct pd_part **part);
+ *  @param[out] local  this member's cell, with local indices
+ *  @param[out] sent   NULL: the host does all. Else the request's device does: the nonzeros of
+ *                     `local`, which has no arrays, are in `sent`. Where a member's device cannot,
+ *                     for want of memory or of nonzeros, `part` is NULL for all. */
+polyad_status pd_part_create(polyad_context *context, polyad_team *team,
+                             const struct pd_request *request, const polyad_tensor *mine,
+                             polyad_tensor **local, struct pd_build **sent, struct pd_part **part);
 /** Copies the lists of lent rows to where kernels read them. */
 polyad_status pd_part_place(polyad_context *context, struct pd_part *part,
                             const struct pd_device *device);
@@ -56,7 +60,7 @@ void pd_part_destroy(polyad_context *context, struct pd_part *part);
 polyad_status pd_part_plan_create(polyad_context *context, polyad_tensor *share,
                                   struct pd_request *request, const polyad_plan_options *options,
                                   polyad_plan **plan);
-/** Makes a plan's norm that of the whole tensor; and the other facts. */
+/** Makes a plan's norm that of the whole tensor; and the other facts, but for the longest rows. */
 polyad_status pd_part_share_norm(polyad_context *context, const struct pd_part *part,
                                  polyad_plan *plan);
 polyad_status pd_part_share_facts(polyad_context *context, const struct pd_part *part,

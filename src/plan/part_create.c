@@ -1,5 +1,7 @@
 /* Cuts a tensor into the parts of a team: the grid and where its ranges begin, the nonzeros to the
- * members (part_deal.c), owners of the rows (part_owners.c), and the tensor with local indices. */
+ * members (part_deal.c), owners of the rows (part_owners.c), and the tensor with local indices.
+ * Members whose devices build do what is to be done with nonzeros there (part_there.c). */
+#include "device/build.h"
 #include "plan/part.h"
 #include "plan/part_making.h"
 #include <math.h>
@@ -114,7 +116,9 @@ static polyad_status count_buckets(polyad_context *context, struct pd_part_makin
     uint64_t width = bucket_width(making->part->dims[n]);
     uint64_t count = bucket_count(making->part->dims[n]);
     PD_TRY(PD_NEW_ZERO(context, count, &making->nonzeros[n]));
-    if (mine->nnz > 0)
+    if (making->there != NULL)
+      PD_TRY(pd_part_there_count(context, making, n, width, making->nonzeros[n]));
+    else if (mine->nnz > 0)
       PD_TRY(part_create_count_mode(context, mine, n, width, count, making->nonzeros[n]));
     PD_TRY(pd_team_sum(context, making->team, count, making->nonzeros[n]));
   }
@@ -178,6 +182,7 @@ polyad_status pd_part_cut(polyad_context *context, struct pd_part_making *making
 }
 
 void pd_part_making_clear(polyad_context *context, struct pd_part_making *making) {
+  pd_part_there_close(context, making);
   pd_free(context, making->record);
   for (int n = 0; n < POLYAD_MAX_ORDER; ++n) {
     PD_FREE(context, making->nonzeros[n], making->cut[n]);
@@ -237,6 +242,20 @@ cleanup:
   return status;
 }
 
+/* The same where the nonzeros are on the device. */
+static polyad_status make_local_there(polyad_context *context, struct pd_part_making *making,
+                                      polyad_zeros zeros, polyad_tensor **local,
+                                      struct pd_build **sent) {
+  for (int n = 0; n < making->part->order; ++n) {
+    uint64_t *number = NULL;
+    polyad_status status = pd_part_find_owners(context, making, n, &number);
+    if (status == POLYAD_OK) status = pd_part_there_number(context, making, n, number);
+    pd_free(context, number);
+    PD_TRY(status);
+  }
+  return pd_part_there_tensor(context, making, zeros, local, sent);
+}
+
 /* How many nonzeros there are once those of equal coordinates have come together. */
 static polyad_status count_nonzeros(polyad_context *context, struct pd_part *part,
                                     const polyad_tensor *local) {
@@ -272,35 +291,51 @@ static void explain_part(polyad_context *context, const struct pd_part *part,
 }
 
 static polyad_status cut_up(polyad_context *context, struct pd_part_making *making,
-                            const polyad_tensor *mine, polyad_tensor **local) {
+                            const struct pd_request *request, const polyad_tensor *mine,
+                            polyad_tensor **local, struct pd_build **sent) {
   struct pd_part *part = making->part;
   PD_TRY(agree_on_shape(context, making, mine));
   double nnz = (double)mine->nnz;
   PD_TRY(pd_team_sum(context, making->team, 1, &nnz));
+  if (sent != NULL) PD_TRY(pd_part_there_open(context, making, request, mine));
   PD_TRY(pd_part_cut(context, making, mine, (uint64_t)nnz));
   find_place(making);
-  PD_TRY(pd_part_deal(context, making, mine));
-  PD_TRY(make_local(context, making, mine->zeros, local));
+  if (sent != NULL) {
+    PD_TRY(pd_part_there_deal(context, making));
+    PD_TRY(make_local_there(context, making, mine->zeros, local, sent));
+  } else {
+    PD_TRY(pd_part_deal(context, making, mine));
+    PD_TRY(make_local(context, making, mine->zeros, local));
+  }
   PD_TRY(count_nonzeros(context, part, *local));
   PD_TRY(find_travelling(context, part));
   explain_part(context, part, *local);
   return POLYAD_OK;
 }
 
-polyad_status pd_part_create(polyad_context *context, polyad_team *team, const polyad_tensor *mine,
-                             polyad_tensor **local, struct pd_part **part) {
+polyad_status pd_part_create(polyad_context *context, polyad_team *team,
+                             const struct pd_request *request, const polyad_tensor *mine,
+                             polyad_tensor **local, struct pd_build **sent, struct pd_part **part) {
   struct pd_part_making making = {.team = team, .size = pd_team_size(team)};
   polyad_status status = POLYAD_OK;
   *local = NULL;
   *part = NULL;
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &making.part));
   making.part->team = team;
-  status = cut_up(context, &making, mine, local);
+  status = cut_up(context, &making, request, mine, local, sent);
 cleanup:
   pd_part_making_clear(context, &making);
   if (status == POLYAD_OK) {
     *part = making.part;
     return POLYAD_OK;
+  }
+  if (making.cannot) {
+    pd_begin(context);
+    status = POLYAD_OK;
+  }
+  if (sent != NULL && *sent != NULL) {
+    request->device->functions->build->close(context, *sent);
+    *sent = NULL;
   }
   pd_part_destroy(context, making.part);
   polyad_tensor_destroy(*local);

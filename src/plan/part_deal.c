@@ -2,29 +2,17 @@
  * records and arrive in the order of the ranks that had them, and in their order there: those of
  * equal coordinates are then added up as one process would that reads the shares one after the
  * other. */
+#include "device/build.h"
 #include "plan/part_making.h"
 #include <string.h>
-
-/* The range that an index lies in; ranges may be empty. */
-static int range_of(const uint64_t *cut, int ranges, uint64_t index) {
-  int low = 0, high = ranges;
-  while (high - low > 1) {
-    int middle = low + (high - low) / 2;
-    if (cut[middle] <= index)
-      low = middle;
-    else
-      high = middle;
-  }
-  return low;
-}
 
 int pd_part_cell(const struct pd_part_making *making, const polyad_tensor *mine, uint64_t p) {
   const struct pd_part *part = making->part;
   int cell = 0;
   for (int n = 0; n < part->order; ++n) {
     if (part->grid[n] == 1) continue;
-    cell =
-        cell * part->grid[n] + range_of(making->cut[n], part->grid[n], pd_tensor_index(mine, n, p));
+    cell = cell * part->grid[n] +
+           pd_build_range_at(making->cut[n], part->grid[n], pd_tensor_index(mine, n, p));
   }
   return cell;
 }

@@ -17,8 +17,10 @@ struct pd_part_making {
   uint64_t *cut[POLYAD_MAX_ORDER];    /* grid + 1 numbers: where the ranges of a mode begin */
   int index_bytes[POLYAD_MAX_ORDER];  /* of an index in a record */
   uint64_t record_bytes;              /* indices, one behind the other, and the value */
-  char *record;                       /* of this member's nonzeros */
+  char *record;                       /* of this member's nonzeros; NULL: they are `there` */
   uint64_t count;
+  struct pd_part_there *there; /* what shares on the device of the team's members; NULL: the host */
+  bool cannot;                 /* a member's device cannot: all have been told */
 };
 
 static inline uint64_t pd_part_get(const char *from, int bytes) {
@@ -65,5 +67,29 @@ polyad_status pd_part_deal(polyad_context *context, struct pd_part_making *makin
  * of this member's range, the number of its local row, and is freed by the caller. */
 polyad_status pd_part_find_owners(polyad_context *context, struct pd_part_making *making, int mode,
                                   uint64_t **local);
+
+/* ---- on the members' devices (part_there.c) ---- */
+
+/** Sends this member's share to the request's device. This function and pd_part_there_deal() and
+ *  pd_part_there_tensor() end with what all members say: where the device of one cannot, all fail
+ *  and have making->cannot. */
+polyad_status pd_part_there_open(polyad_context *context, struct pd_part_making *making,
+                                 const struct pd_request *request, const polyad_tensor *mine);
+/** Counts the nonzeros of the share in every bucket of `width` indices of a mode. */
+polyad_status pd_part_there_count(polyad_context *context, const struct pd_part_making *making,
+                                  int mode, uint64_t width, double *nonzeros);
+/** Brings every nonzero to its member, as pd_part_deal() does: making->count. */
+polyad_status pd_part_there_deal(polyad_context *context, struct pd_part_making *making);
+/** has[i] becomes 1 for every index first + i of a mode that this member's nonzeros have. */
+polyad_status pd_part_there_mark(polyad_context *context, const struct pd_part_making *making,
+                                 int mode, uint64_t first, uint64_t length, unsigned char *has);
+/** Numbers the indices of a mode anew: `local` is that of pd_part_find_owners(). */
+polyad_status pd_part_there_number(polyad_context *context, const struct pd_part_making *making,
+                                   int mode, const uint64_t *local);
+/** Makes this member's tensor of its nonzeros: one without arrays, to be built from in `sent`. */
+polyad_status pd_part_there_tensor(polyad_context *context, struct pd_part_making *making,
+                                   polyad_zeros zeros, polyad_tensor **local,
+                                   struct pd_build **sent);
+void pd_part_there_close(polyad_context *context, struct pd_part_making *making);
 
 #endif

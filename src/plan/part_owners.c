@@ -86,25 +86,35 @@ static void close_layer(polyad_context *context, struct layer *layer) {
   PD_FREE(context, layer->rank, layer->to, layer->touched, layer->owner, layer->kept);
 }
 
-/* The indices that this member's nonzeros have. */
-static polyad_status find_touched(polyad_context *context, const struct pd_part_making *making,
-                                  int mode, struct layer *layer) {
-  unsigned char *has = NULL;
+/* Says which indices this member's nonzeros have, counted from the range's first. */
+static void mark_touched(polyad_context *context, const struct pd_part_making *making, int mode,
+                         uint64_t first, unsigned char *has) {
   uint64_t offset = 0;
   for (int n = 0; n < mode; ++n)
     offset += (uint64_t)making->index_bytes[n];
-  PD_TRY(PD_NEW_ZERO(context, layer->length, &has));
   int threads = pd_threads_for(context, making->count, 1 << 18);
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (uint64_t p = 0; p < making->count; ++p) {
     const char *record = making->record + p * making->record_bytes + offset;
-    uint64_t i = pd_part_get(record, making->index_bytes[mode]) - layer->first;
+    uint64_t i = pd_part_get(record, making->index_bytes[mode]) - first;
     /* Several threads may say so of one row. */
     if (!__atomic_load_n(&has[i], __ATOMIC_RELAXED)) __atomic_store_n(&has[i], 1, __ATOMIC_RELAXED);
   }
+}
+
+/* The indices that this member's nonzeros have. */
+static polyad_status find_touched(polyad_context *context, const struct pd_part_making *making,
+                                  int mode, struct layer *layer) {
+  unsigned char *has = NULL;
+  polyad_status status = POLYAD_OK;
+  PD_TRY(PD_NEW_ZERO(context, layer->length, &has));
+  if (making->there != NULL)
+    status = pd_part_there_mark(context, making, mode, layer->first, layer->length, has);
+  else
+    mark_touched(context, making, mode, layer->first, has);
   for (uint64_t i = 0; i < layer->length; ++i)
     layer->touched_count += has[i];
-  polyad_status status = PD_NEW(context, layer->touched_count, &layer->touched);
+  if (status == POLYAD_OK) status = PD_NEW(context, layer->touched_count, &layer->touched);
   if (status == POLYAD_OK) status = PD_NEW(context, layer->touched_count, &layer->owner);
   uint64_t next = 0;
   for (uint64_t i = 0; i < layer->length && status == POLYAD_OK; ++i)

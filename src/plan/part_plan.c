@@ -1,5 +1,7 @@
 /* A plan that a team shares: making it, what it knows of the whole tensor, and what algorithms ask
  * it. A plan that no team shares answers as the only member of one would. */
+#include "device/build.h"
+#include "formats/sent.h"
 #include "formats/storage.h"
 #include "linalg/linalg.h"
 #include "plan/members.h"
@@ -25,13 +27,23 @@ static polyad_status part_plan_check_device(polyad_context *context,
                  "device %s takes no part in a team; expected cpu or cuda", device->name);
 }
 
-polyad_status pd_part_plan_create(polyad_context *context, polyad_tensor *share,
-                                  struct pd_request *request, const polyad_plan_options *options,
-                                  polyad_plan **plan) {
-  polyad_tensor *local = NULL;
-  PD_TRY(part_plan_check_device(context, request));
-  PD_TRY(pd_team_use_device(context, options->team, request->device));
-  PD_TRY(pd_part_create(context, options->team, share, &local, &request->part));
+/* Whether the nonzeros are to be dealt and sorted on the members' devices. What was measured is
+ * kept by the hash of a tensor, which takes its arrays. */
+static bool shares_there(const struct pd_request *request, const polyad_plan_options *options) {
+  const struct pd_device_build *steps = request->device->functions->build;
+  return steps != NULL && steps->deal != NULL && pd_sent_builds(request) &&
+         !(pd_plan_tunes(options) && options->tune_cache != NULL);
+}
+
+static bool lacks(polyad_status status) {
+  return status == POLYAD_OUT_OF_MEMORY || status == POLYAD_MEMORY_LIMIT ||
+         status == POLYAD_UNSUPPORTED;
+}
+
+/* This member's plan of its part, which it has in request->part. */
+static polyad_status create_of_part(polyad_context *context, polyad_tensor *local,
+                                    struct pd_request *request, const polyad_plan_options *options,
+                                    polyad_plan **plan) {
   polyad_status status = pd_part_place(context, request->part, request->device);
   if (status == POLYAD_OK)
     status = pd_plan_create_one(context, local, true, request, options, plan);
@@ -42,6 +54,66 @@ polyad_status pd_part_plan_create(polyad_context *context, polyad_tensor *share,
   request->part = NULL;
   polyad_tensor_destroy(local);
   return status;
+}
+
+/* Members build of what lies on their devices, or, where one of them cannot, none does, and *plan
+ * is NULL: the hosts then have memory for what takes less of a device's. */
+static polyad_status create_there(polyad_context *context, const polyad_tensor *share,
+                                  const struct pd_request *asked,
+                                  const polyad_plan_options *options, polyad_plan **plan) {
+  polyad_tensor *local = NULL;
+  struct pd_build *sent = NULL;
+  struct pd_request request = *asked; /* to which the choice of a format adds */
+  PD_TRY(pd_part_create(context, options->team, &request, share, &local, &sent, &request.part));
+  if (request.part == NULL) return POLYAD_OK;
+  request.sent = &sent;
+  polyad_status status = create_of_part(context, local, &request, options, plan);
+  pd_sent_end(context, &request);
+  bool cannot = request.facts_shared && lacks(status);
+  if (status != POLYAD_OK && !cannot) return status;
+  if (cannot)
+    pd_log(context, POLYAD_LOG_INFO, "the hosts share the tensor out: %s",
+           polyad_last_error(context));
+  if (cannot) pd_begin(context);
+  PD_TRY(pd_team_any(context, options->team, &cannot));
+  if (!cannot) return POLYAD_OK;
+  polyad_plan_destroy(*plan);
+  *plan = NULL;
+  return POLYAD_OK;
+}
+
+static polyad_status create_here(polyad_context *context, const polyad_tensor *share,
+                                 struct pd_request *request, const polyad_plan_options *options,
+                                 polyad_plan **plan) {
+  polyad_tensor *local = NULL;
+  PD_TRY(pd_part_create(context, options->team, request, share, &local, NULL, &request->part));
+  return create_of_part(context, local, request, options, plan);
+}
+
+/* Makes the longest rows those of the whole tensor, of which each member has parts. */
+static polyad_status share_longest(polyad_context *context, polyad_plan *plan) {
+  for (int n = 0; n < plan->order; ++n)
+    PD_TRY(pd_team_max_count(context, plan->part->team, &plan->longest_row[n]));
+  return POLYAD_OK;
+}
+
+polyad_status pd_part_plan_create(polyad_context *context, polyad_tensor *share,
+                                  struct pd_request *request, const polyad_plan_options *options,
+                                  polyad_plan **plan) {
+  double began = pd_seconds();
+  PD_TRY(part_plan_check_device(context, request));
+  PD_TRY(pd_team_use_device(context, options->team, request->device));
+  double joined = pd_seconds();
+  *plan = NULL;
+  if (shares_there(request, options)) PD_TRY(create_there(context, share, request, options, plan));
+  bool there = *plan != NULL;
+  if (!there) PD_TRY(create_here(context, share, request, options, plan));
+  PD_TRY(share_longest(context, *plan));
+  pd_log(context, POLYAD_LOG_INFO,
+         "%s %d of %d has its part after %.3f s, %.3f s of them until devices could send; %s",
+         options->team->called, options->team->rank, options->team->size, pd_seconds() - began,
+         joined - began, there ? "devices shared it out" : "hosts shared it out");
+  return POLYAD_OK;
 }
 
 /* ---- facts of the whole tensor -------------------------------------------------------------- */
@@ -77,8 +149,6 @@ polyad_status pd_part_share_facts(polyad_context *context, const struct pd_part 
   PD_TRY(pd_team_any(context, part->team, &keeps));
   plan->zeros = keeps ? POLYAD_ZEROS_KEEP : POLYAD_ZEROS_DROP;
   plan->tensor_hash = 0; /* no member knows it */
-  for (int n = 0; n < part->order; ++n)
-    PD_TRY(pd_team_max_count(context, part->team, &plan->longest_row[n]));
   PD_TRY(pd_team_sum(context, part->team, 1, &plan->sum));
   return share_negative(context, part, plan);
 }

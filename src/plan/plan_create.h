@@ -18,7 +18,8 @@ bool pd_plan_tunes(const polyad_plan_options *options);
 int pd_plan_scaling(const polyad_plan *plan);
 
 /** A plan on request->device alone. `tensor` has the request's precision; with `take` its arrays
- * may go into the plan. Of one without arrays request->sent has the nonzeros, which are freed. */
+ * may go into the plan. Of one without arrays request->sent has the nonzeros, which are freed; the
+ * members of a team meet when they take its facts, and then in nothing more. */
 polyad_status pd_plan_create_one(polyad_context *context, polyad_tensor *tensor, bool take,
                                  struct pd_request *request, const polyad_plan_options *options,
                                  polyad_plan **plan);

@@ -88,7 +88,9 @@ static polyad_status one_begin(struct one *one) {
   polyad_plan *plan = one->plan;
   if (one->there) {
     pd_plan_take_shape(plan, one->tensor);
-    return pd_plan_take_facts_there(plan, one->request);
+    PD_TRY(pd_plan_take_facts_there(plan, one->request));
+    one->request->facts_shared = one->request->part != NULL;
+    return POLYAD_OK;
   }
   if (!one->beside) return POLYAD_OK;
   PD_TRY(pd_plan_take_norm(plan, one->tensor, one->request));

@@ -5,8 +5,10 @@
 #include "als_fixture.h"
 #include "core/random.h"
 #include "failing_allocator.h"
+#include "plan/members.h"
 #include "plan/part.h"
 #include "team_methods.h"
+#include "team_parts.h"
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -166,6 +168,68 @@ static void hostile_shapes(void **state) {
   }
 }
 
+/* ---- shares ---------------------------------------------------------------------------------- */
+
+/* The CPU as often as the list has devices. */
+static polyad_context *open_as_many(int size) {
+  char list[16 * 4 + 1];
+  size_t length = (size_t)snprintf(list, sizeof list, "cpu");
+  assert_true(size <= 16);
+  for (int k = 1; k < size; ++k)
+    length += (size_t)snprintf(list + length, sizeof list - length, ",cpu");
+  return open_devices(list);
+}
+
+static polyad_plan *modecopy_plan(polyad_context *context, const polyad_tensor *tensor) {
+  polyad_plan_options options;
+  polyad_plan *plan;
+  polyad_plan_options_init(&options);
+  options.rank = 3;
+  options.format = "modecopy";
+  ALS_OK(context, polyad_plan_create(context, tensor, &options, &plan));
+  return plan;
+}
+
+static void compare_shares(polyad_context *several, const polyad_tensor *tensor) {
+  polyad_plan *found = modecopy_plan(several, tensor);
+  int size = pd_members_count(found);
+  if (size > 1) { /* there may be one GPU alone */
+    polyad_context *hosts = open_as_many(size);
+    polyad_plan *wanted = modecopy_plan(hosts, tensor);
+    assert_true(found->tensor_hash == wanted->tensor_hash);
+    for (int k = 0; k < size; ++k) {
+      const polyad_plan *a = pd_members_plan(found, k), *b = pd_members_plan(wanted, k);
+      uint64_t hash[2];
+      const char *different = part_difference(a, b);
+      if (different != NULL)
+        fail_msg("%s, member %d: %s differ", polyad_device(several), k, different);
+      ALS_OK(several, part_hash(several, a, &hash[0]));
+      ALS_OK(hosts, part_hash(hosts, b, &hash[1]));
+      assert_true(hash[0] == hash[1]);
+    }
+    polyad_plan_destroy(wanted);
+    als_context_end(hosts);
+  }
+  polyad_plan_destroy(found);
+}
+
+/* Members have the parts that members on the CPU have, wherever they were shared out and sorted. */
+static void same_shares(void **state) {
+  (void)state;
+  static const uint64_t dims[3] = {4000, 70, 900};
+  for (int k = 0; k < list_count; ++k) {
+    polyad_context *several = open_devices(lists[k]);
+    polyad_tensor *tensors[] = {method_tensor(several, ALS), method_tensor(several, MU),
+                                method_hostile(several, HOSTILE_NNZ), method_hostile(several, 1),
+                                als_random_tensor(several, 3, dims, 50000, 3, 0)};
+    for (size_t t = 0; t < sizeof tensors / sizeof *tensors; ++t) {
+      compare_shares(several, tensors[t]);
+      polyad_tensor_destroy(tensors[t]);
+    }
+    als_context_end(several);
+  }
+}
+
 /* ---- what surrounds a run -------------------------------------------------------------------- */
 
 /* A run of several devices goes on alone, one of one device goes on by several, and by the same to
@@ -248,36 +312,51 @@ static void cancelling(void **state) {
   }
 }
 
-/* Wherever a member has no memory, the run ends with that error, and nothing is left. */
+/* Plans and runs where the n-th allocation fails; -1: none does. Returns how many there were. */
+static long run_failing(const char *devices, const polyad_tensor *tensor, long n,
+                        polyad_status *status) {
+  const long enough = 1L << 40;
+  struct failing_allocator left = {enough, 0, true};
+  polyad_allocator allocator = {failing_allocate, failing_release, &left};
+  polyad_context *context;
+  polyad_ktensor *model = NULL;
+  struct run run = {.tensor = tensor, .rank = 2, .iterations = 2, .starts = 1};
+  run.precision = POLYAD_F64;
+  assert_int_equal(polyad_context_create_with_allocator(&allocator, &context), POLYAD_OK);
+  ALS_OK(context, polyad_set_device(context, devices));
+  ALS_OK(context, polyad_set_threads(context, 1));
+  atomic_store(&left.until_failure, n < 0 ? enough : n);
+  *status = plan_and_run(context, &run, &model);
+  long made = enough - atomic_load(&left.until_failure);
+  if (*status != POLYAD_OK) {
+    assert_null(model);
+    if (*status != POLYAD_OUT_OF_MEMORY)
+      fail_msg("%s, allocation %ld: %s", devices, n, polyad_last_error(context));
+    assert_true(polyad_last_error(context)[0] != '\0');
+  }
+  polyad_ktensor_destroy(model);
+  polyad_run_info_clear(&run.info);
+  als_context_end(context);
+  assert_int_equal(atomic_load(&left.live), 0);
+  return made;
+}
+
+/* Wherever a member has no memory, the run ends with that error, and nothing is left; but that
+ * hosts step in for what is done on devices. */
 static void failing_allocations(void **state) {
   (void)state;
   polyad_context *maker = als_context(1);
   polyad_tensor *tensor = als_random_tensor(maker, 3, (const uint64_t[3]){9, 8, 7}, 60, 1, 0);
   for (int k = 0; k < list_count; ++k) {
-    polyad_status status = POLYAD_OUT_OF_MEMORY;
-    for (long n = 0; status != POLYAD_OK; n += 1 + n / 3) {
-      struct failing_allocator left = {1L << 40, 0, true};
-      polyad_allocator allocator = {failing_allocate, failing_release, &left};
-      polyad_context *context;
-      polyad_ktensor *model = NULL;
-      struct run run = {.tensor = tensor, .rank = 2, .iterations = 2, .starts = 1};
-      run.precision = POLYAD_F64;
-      assert_int_equal(polyad_context_create_with_allocator(&allocator, &context), POLYAD_OK);
-      ALS_OK(context, polyad_set_device(context, lists[k]));
-      ALS_OK(context, polyad_set_threads(context, 1));
-      atomic_store(&left.until_failure, n);
-      status = plan_and_run(context, &run, &model);
-      if (status != POLYAD_OK) {
-        assert_null(model);
-        if (status != POLYAD_OUT_OF_MEMORY)
-          fail_msg("%s, allocation %ld: %s", lists[k], n, polyad_last_error(context));
-        assert_true(polyad_last_error(context)[0] != '\0');
-      }
-      polyad_ktensor_destroy(model);
-      polyad_run_info_clear(&run.info);
-      als_context_end(context);
-      assert_int_equal(atomic_load(&left.live), 0);
+    polyad_status status;
+    long most = run_failing(lists[k], tensor, -1, &status);
+    int failed = 0, runs = 0;
+    assert_int_equal(status, POLYAD_OK);
+    for (long n = 0; n < most; n += 1 + n / 3, ++runs) {
+      (void)run_failing(lists[k], tensor, n, &status);
+      failed += status != POLYAD_OK;
     }
+    assert_true(2 * failed > runs);
   }
   polyad_tensor_destroy(tensor);
   als_context_end(maker);
@@ -442,6 +521,7 @@ static bool device_missing(void) {
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(same_as_one),
+      cmocka_unit_test(same_shares),
       cmocka_unit_test(hostile_shapes),
       cmocka_unit_test(checkpoints),
       cmocka_unit_test(cancelling),

@@ -75,6 +75,7 @@ polyad_status team_share(struct team_member *member, const polyad_tensor *whole,
   input.values = (const char *)polyad_tensor_values(whole) + first * item;
   input.value_stride = (int64_t)(step * item);
   input.value_type = input.type = whole->type;
+  input.zeros = whole->zeros;
   return polyad_tensor_create(member->context, &input, share);
 }
 

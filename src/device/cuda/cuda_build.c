@@ -422,4 +422,7 @@ const struct pd_device_build pd_cuda_build = {.takes = takes,
                                               .runs_at = find_runs_at,
                                               .group = pd_cuda_build_group,
                                               .group_bytes = pd_cuda_build_group_bytes,
-                                              .rows_of = cuda_build_rows_of};
+                                              .rows_of = cuda_build_rows_of,
+                                              .deal = pd_cuda_deal,
+                                              .mark = pd_cuda_deal_mark,
+                                              .renumber = pd_cuda_deal_renumber};

@@ -43,6 +43,14 @@ polyad_status pd_cuda_arrays_open(polyad_context *context, const struct pd_devic
 polyad_status pd_cuda_arrays_facts(polyad_context *context, struct pd_build *build,
                                    struct pd_build_facts *facts);
 polyad_status pd_cuda_arrays_scale(polyad_context *context, struct pd_build *build, int exponent);
+polyad_status pd_cuda_deal(polyad_context *context, struct pd_build *build,
+                           const struct pd_build_grid *grid, uint64_t *count);
+polyad_status pd_cuda_deal_mark(polyad_context *context, const struct pd_device *device,
+                                const uint32_t *index, uint64_t count, uint64_t first,
+                                uint64_t length, uint32_t *has);
+polyad_status pd_cuda_deal_renumber(polyad_context *context, const struct pd_device *device,
+                                    uint32_t *index, uint64_t count, uint64_t first,
+                                    uint64_t length, const uint32_t *number);
 polyad_status pd_cuda_build_sort(polyad_context *context, struct pd_build *build,
                                  const struct pd_build_key *key);
 /** The order that was found last; NULL: that of the tensor. */
