@@ -4,7 +4,7 @@
  * out; the first member that differs, and all behind it, are left to decoder_gzip.c, which knows
  * every form and says what is wrong. */
 #include "io/decoder_internal.h"
-#include <libdeflate.h>
+#include "io/inflater.h"
 #include <omp.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ struct member {
 
 struct pd_bgzf {
   int threads;
-  struct libdeflate_decompressor *inflater[MOST_THREADS];
+  struct pd_inflater *inflater[MOST_THREADS];
   struct member member[AT_ONCE];
   unsigned char rest[PD_BGZF_BYTES]; /* of the member that had no room */
   size_t rest_at, rest_used;
@@ -49,7 +49,7 @@ polyad_status pd_bgzf_start(struct pd_decoder *d) {
   bgzf->threads = polyad_threads(d->context);
   if (bgzf->threads > MOST_THREADS) bgzf->threads = MOST_THREADS;
   for (int t = 0; t < bgzf->threads; ++t)
-    if ((bgzf->inflater[t] = libdeflate_alloc_decompressor()) == NULL) return POLYAD_OUT_OF_MEMORY;
+    PD_TRY(pd_inflating.create(d->context, &bgzf->inflater[t]));
   return POLYAD_OK;
 }
 
@@ -82,13 +82,6 @@ static int find_members(struct pd_decoder *d, unsigned char *out, size_t size) {
   return count;
 }
 
-static void bgzf_inflate(struct libdeflate_decompressor *inflater, struct member *m) {
-  size_t taken, made;
-  m->right = libdeflate_gzip_decompress_ex(inflater, m->in, m->in_size, m->out, m->out_size, &taken,
-                                           &made) == LIBDEFLATE_SUCCESS &&
-             taken == m->in_size && made == m->out_size;
-}
-
 bool pd_bgzf_read(struct pd_decoder *d, unsigned char *out, size_t size, size_t *got) {
   struct pd_bgzf *bgzf = d->bgzf;
   if (bgzf == NULL || d->bgzf_wrong) return false;
@@ -96,8 +89,11 @@ bool pd_bgzf_read(struct pd_decoder *d, unsigned char *out, size_t size, size_t 
   int count = find_members(d, out + *got, size - *got);
   int threads = count < bgzf->threads ? count : bgzf->threads;
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1) if (threads > 1)
-  for (int k = 0; k < count; ++k)
-    bgzf_inflate(bgzf->inflater[omp_get_thread_num()], &bgzf->member[k]);
+  for (int k = 0; k < count; ++k) {
+    struct member *m = &bgzf->member[k];
+    m->right = pd_inflating.run_whole(bgzf->inflater[omp_get_thread_num()], m->in, m->in_size,
+                                      m->out, m->out_size);
+  }
   for (int k = 0; k < count; ++k) {
     const struct member *m = &bgzf->member[k];
     d->bgzf_wrong = !m->right;
@@ -123,7 +119,7 @@ void pd_bgzf_take(struct pd_bgzf *bgzf, unsigned char *out, size_t size, size_t 
 }
 
 void pd_bgzf_destroy(polyad_context *context, struct pd_bgzf *bgzf) {
-  for (int t = 0; bgzf != NULL && t < bgzf->threads && bgzf->inflater[t] != NULL; ++t)
-    libdeflate_free_decompressor(bgzf->inflater[t]);
+  for (int t = 0; bgzf != NULL && t < bgzf->threads; ++t)
+    pd_inflating.destroy(context, bgzf->inflater[t]);
   pd_free(context, bgzf);
 }

@@ -1,4 +1,5 @@
-/* Inflating gzip members: by ISA-L where it was there when polyad was built, else by zlib. */
+/* Inflating gzip members: by ISA-L where it was there when polyad was built; else by zlib as bytes
+ * come, and whole ones by libdeflate. */
 #ifndef PD_INFLATER_H
 #define PD_INFLATER_H
 
@@ -16,6 +17,10 @@ struct pd_inflater_functions {
    *  the member ends here, its checksum being right. */
   const char *(*run)(struct pd_inflater *inflater, const unsigned char *in, size_t *in_size,
                      unsigned char *out, size_t *out_size, bool *ended);
+  /** A whole member at once, of a header that is known to be right: false unless it has just so
+   * many bytes, before and after, and its checksum is right. Needs no reset before it. */
+  bool (*run_whole)(struct pd_inflater *inflater, const unsigned char *in, size_t in_size,
+                    unsigned char *out, size_t out_size);
   /** NULL is fine. */
   void (*destroy)(polyad_context *context, struct pd_inflater *inflater);
 };

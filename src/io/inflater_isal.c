@@ -71,8 +71,22 @@ static const char *isal_run(struct pd_inflater *inflater, const unsigned char *i
   return result < 0 ? isal_words(result) : NULL;
 }
 
+static bool isal_run_whole(struct pd_inflater *inflater, const unsigned char *in, size_t in_size,
+                           unsigned char *out, size_t out_size) {
+  struct inflate_state *state = &inflater->state;
+  isal_inflate_reset(state);
+  state->crc_flag = ISAL_GZIP;
+  state->next_in = (unsigned char *)(uintptr_t)in; /* it is only read */
+  state->avail_in = (uint32_t)in_size;
+  state->next_out = out;
+  state->avail_out = (uint32_t)out_size;
+  return isal_inflate_stateless(state) == ISAL_DECOMP_OK && state->avail_in == 0 &&
+         state->avail_out == 0;
+}
+
 static void isal_destroy(polyad_context *context, struct pd_inflater *inflater) {
   pd_free(context, inflater);
 }
 
-const struct pd_inflater_functions pd_inflating = {isal_create, isal_reset, isal_run, isal_destroy};
+const struct pd_inflater_functions pd_inflating = {isal_create, isal_reset, isal_run,
+                                                   isal_run_whole, isal_destroy};

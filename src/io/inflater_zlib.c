@@ -1,5 +1,7 @@
-/* Inflating by zlib. */
+/* Inflating by zlib; whole members by libdeflate, which is about twice as fast and cannot stop
+ * midway. */
 #include "io/inflater.h"
+#include <libdeflate.h>
 #include <zlib.h>
 
 enum { GZIP_WINDOW = 15 + 16, MEMORY = 128 << 10 }; /* the largest window, gzip headers only */
@@ -8,6 +10,7 @@ enum { GZIP_WINDOW = 15 + 16, MEMORY = 128 << 10 }; /* the largest window, gzip 
  * that nothing is allocated on another thread. */
 struct pd_inflater {
   z_stream stream;
+  struct libdeflate_decompressor *whole;
   size_t used;
   _Alignas(64) unsigned char memory[MEMORY];
 };
@@ -32,7 +35,9 @@ static polyad_status zlib_create(polyad_context *context, struct pd_inflater **i
   stream->zalloc = inflater_allocate;
   stream->zfree = inflater_release;
   stream->opaque = *inflater;
-  if (inflateInit2(stream, GZIP_WINDOW) == Z_OK) return POLYAD_OK;
+  (*inflater)->whole = libdeflate_alloc_decompressor();
+  if ((*inflater)->whole != NULL && inflateInit2(stream, GZIP_WINDOW) == Z_OK) return POLYAD_OK;
+  if ((*inflater)->whole != NULL) libdeflate_free_decompressor((*inflater)->whole);
   pd_free(context, *inflater);
   *inflater = NULL;
   return pd_fail(context, POLYAD_OUT_OF_MEMORY, "no memory to decompress");
@@ -58,9 +63,21 @@ static const char *zlib_run(struct pd_inflater *inflater, const unsigned char *i
   return stream->msg != NULL ? stream->msg : "invalid stream";
 }
 
+static bool zlib_run_whole(struct pd_inflater *inflater, const unsigned char *in, size_t in_size,
+                           unsigned char *out, size_t out_size) {
+  size_t taken, made;
+  return libdeflate_gzip_decompress_ex(inflater->whole, in, in_size, out, out_size, &taken,
+                                       &made) == LIBDEFLATE_SUCCESS &&
+         taken == in_size && made == out_size;
+}
+
 static void zlib_destroy(polyad_context *context, struct pd_inflater *inflater) {
-  if (inflater != NULL) (void)inflateEnd(&inflater->stream);
+  if (inflater != NULL) {
+    (void)inflateEnd(&inflater->stream);
+    libdeflate_free_decompressor(inflater->whole);
+  }
   pd_free(context, inflater);
 }
 
-const struct pd_inflater_functions pd_inflating = {zlib_create, zlib_reset, zlib_run, zlib_destroy};
+const struct pd_inflater_functions pd_inflating = {zlib_create, zlib_reset, zlib_run,
+                                                   zlib_run_whole, zlib_destroy};
