@@ -31,8 +31,8 @@ root=${CARRY_ROOT:-/tmp/polyad-carry}
 architectures=${ARCHITECTURES:-90}
 mkdir -p "$OUT"
 
-packages=(libopenblas0-pthread libgfortran5 libquadmath0 libdeflate-dev libdeflate0 zlib1g-dev zlib1g libzstd-dev
-  libzstd1 libxxhash-dev libxxhash0 libcjson-dev libcjson1 libcmocka-dev libcmocka0 pkgconf
+packages=(libopenblas0-pthread libgfortran5 libquadmath0 libdeflate-dev libdeflate0 libisal-dev libisal2 zlib1g-dev zlib1g
+  libzstd-dev libzstd1 libxxhash-dev libxxhash0 libcjson-dev libcjson1 libcmocka-dev libcmocka0 pkgconf
   pkgconf-bin libpkgconf3 opencl-c-headers ocl-icd-libopencl1)
 
 carry() {
