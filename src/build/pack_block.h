@@ -16,6 +16,8 @@ struct pd_pack_functions {
                 int words, int bytes, void *to);
   /** Unpacks values that are whole numbers from every words-th word. */
   void (*counts)(const struct pd_layout *layout, uint64_t count, const uint64_t *last, void *to);
+  /** Makes *least the least of it and the numbers, *most the largest. */
+  void (*range)(const uint64_t *number, uint64_t count, uint64_t *least, uint64_t *most);
 };
 
 /** Those of the instruction set that is used. */

@@ -93,5 +93,15 @@ static void block_counts(const struct pd_layout *layout, uint64_t count, const u
       ((float *)to)[p] = (float)(int32_t)(last[p * words] & mask);
 }
 
+static void block_range(const uint64_t *number, uint64_t count, uint64_t *least, uint64_t *most) {
+  uint64_t low = *least, high = *most;
+  for (uint64_t p = 0; p < count; ++p) {
+    low = number[p] < low ? number[p] : low;
+    high = number[p] > high ? number[p] : high;
+  }
+  *least = low;
+  *most = high;
+}
+
 const struct pd_pack_functions TABLE = {block_add_piece, block_add_counts, block_index,
-                                        block_counts};
+                                        block_counts, block_range};

@@ -1,6 +1,7 @@
 /* From a tensor to keys in their order: nonzeros are packed into records with interleaved keys,
  * sorted, and stored as the variant wants them while a bucket lies in the cache. */
 #include "formats/alto/alto_build.h"
+#include "build/pack_block.h"
 #include "build/records.h"
 #include "formats/alto/alto_code.h"
 #include "formats/rowsum/rowsum_build.h"
@@ -116,6 +117,36 @@ static void narrow(uint64_t count, const uint64_t *from, int bytes, void *array,
       ((uint64_t *)to)[p] = from[p];
 }
 
+static void widen(struct pd_alto_span *span, uint64_t least, uint64_t most) {
+  uint64_t begin = __atomic_load_n(&span->begin, __ATOMIC_RELAXED);
+  uint64_t end = __atomic_load_n(&span->end, __ATOMIC_RELAXED);
+  while (least < begin && !__atomic_compare_exchange_n(&span->begin, &begin, least, false,
+                                                       __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  }
+  while (most + 1 > end && !__atomic_compare_exchange_n(&span->end, &end, most + 1, false,
+                                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  }
+}
+
+/* Widens the spans of the segments that have nonzeros [first, first + count), which threads share
+ * at their ends. */
+static void widen_spans(const struct pd_alto *alto, int mode, uint64_t first, uint64_t count,
+                        const uint64_t *index) {
+  const struct pd_pack_functions *functions = pd_pack_block_functions();
+  int segment = (int)((double)first / (double)alto->nnz * alto->segments);
+  while (segment > 0 && pd_part_begin(alto->nnz, segment, alto->segments) > first)
+    --segment;
+  for (uint64_t done = 0; done < count; ++segment) {
+    uint64_t end = pd_part_begin(alto->nnz, segment + 1, alto->segments);
+    end = end < first ? 0 : end - first < count ? end - first : count;
+    if (end <= done) continue;
+    uint64_t least = UINT64_MAX, most = 0;
+    functions->range(index + done, end - done, &least, &most);
+    widen(&alto->span[segment * alto->order + mode], least, most);
+    done = end;
+  }
+}
+
 /* Stores words or indices of nonzeros [first, first + count), whose keys are `low` and `high`. */
 static void store_keys(struct pd_alto *alto, uint64_t first, uint64_t count, uint64_t *low,
                        uint64_t *high) {
@@ -127,11 +158,12 @@ static void store_keys(struct pd_alto *alto, uint64_t first, uint64_t count, uin
   keys.low_bytes = 8;
   keys.high_bytes = alto->bits <= 64 ? 0 : 8;
   memcpy(keys.field, alto->mode, sizeof keys.field);
-  for (int n = 0; n < alto->order && (alto->decoded || alto->fields); ++n) {
+  for (int n = 0; n < alto->order && (alto->decoded || alto->fields || !alto->far); ++n) {
     coder->decode(&keys, n, 0, count, index);
+    if (!alto->far) widen_spans(alto, n, first, count, index);
     if (alto->decoded)
       narrow(count, index, alto->index_bytes[n], alto->index[n], first);
-    else
+    else if (alto->fields)
       coder->encode(&alto->field[n], index, 8, count, words[0],
                     alto->high_bytes == 0 ? NULL : words[1]);
   }
@@ -155,6 +187,14 @@ static void alto_build_store(void *visitor, uint64_t first, uint64_t count,
   }
 }
 
+static polyad_status allocate_spans(polyad_context *context, struct pd_alto *alto) {
+  uint64_t spans = pd_mul_saturated((uint64_t)alto->segments, (uint64_t)alto->order);
+  PD_TRY(PD_NEW(context, spans, &alto->span));
+  for (uint64_t k = 0; k < spans; ++k)
+    alto->span[k] = (struct pd_alto_span){UINT64_MAX, 0};
+  return POLYAD_OK;
+}
+
 /* Gives up the tensor's arrays if it may, and takes those of the storage. */
 static polyad_status alto_build_allocate(polyad_context *context, void *visitor) {
   const struct building *building = visitor;
@@ -167,6 +207,7 @@ static polyad_status alto_build_allocate(polyad_context *context, void *visitor)
     PD_TRY(pd_alloc(context, alto->nnz, (size_t)alto->low_bytes, &alto->low));
   if (alto->high_bytes != 0)
     PD_TRY(pd_alloc(context, alto->nnz, (size_t)alto->high_bytes, &alto->high));
+  if (!alto->far) PD_TRY(allocate_spans(context, alto));
   return pd_alloc(context, alto->nnz, pd_type_bytes(alto->type), &alto->values);
 }
 
@@ -184,14 +225,6 @@ struct pd_alto_span pd_alto_measure(const struct pd_alto *alto, int segment, int
     first += count;
   }
   return span.end == 0 ? (struct pd_alto_span){0, 0} : span;
-}
-
-static void set_spans(const polyad_context *context, struct pd_alto *alto) {
-  int threads = pd_threads_for(context, alto->nnz, THREAD_GRAIN);
-#pragma omp parallel for num_threads(threads) schedule(static)
-  for (int s = 0; s < alto->segments; ++s)
-    for (int n = 0; n < alto->order; ++n)
-      alto->span[s * alto->order + n] = pd_alto_measure(alto, s, n);
 }
 
 uint64_t pd_alto_building_bytes(const struct pd_alto *alto, int threads) {
@@ -214,10 +247,8 @@ polyad_status pd_alto_fill(polyad_context *context, polyad_tensor *tensor, bool 
   pd_room_destroy(context, &room);
   for (int n = 0; n < alto->order && alto->lists; ++n)
     PD_TRY(pd_alto_list_rows(context, alto, n));
-  if (alto->far) return POLYAD_OK;
-  PD_TRY(PD_NEW(context, pd_mul_saturated((uint64_t)alto->segments, (uint64_t)alto->order),
-                &alto->span));
-  set_spans(context, alto);
+  for (int k = 0; k < alto->segments * alto->order && !alto->far; ++k)
+    if (alto->span[k].end == 0) alto->span[k].begin = 0; /* without nonzeros */
 cleanup:
   pd_room_destroy(context, &room);
   return status;
