@@ -59,6 +59,8 @@ polyad_status pd_tns_read_share(polyad_context *context, struct pd_input *input,
 /** An equal part of the blocks of a .ptn file. */
 polyad_status pd_ptn_read_share(polyad_context *context, const char *path,
                                 const polyad_read_options *options, polyad_tensor **tensor);
+/** What a share of a file that one process reads alone has for a mark. */
+enum { PD_FILE_OF_ONE = 1 };
 /** The share of a process that has none. */
 polyad_status pd_share_of_nothing(polyad_context *context, const polyad_read_options *options,
                                   polyad_tensor **tensor);

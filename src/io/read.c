@@ -103,6 +103,8 @@ polyad_status polyad_tensor_read(polyad_context *context, const char *path,
   PD_TRY(read_check_options(context, options));
   polyad_tensor *made = NULL;
   polyad_status status = read_any(context, path, options, &made);
+  if (status == POLYAD_OK && options->shares > 1 && made->file_mark == 0)
+    made->file_mark = PD_FILE_OF_ONE;
   if (status == POLYAD_OK && options->shares <= 1)
     status = pd_labels_attach(context, path, options, made);
   if (status != POLYAD_OK) {

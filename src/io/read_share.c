@@ -4,6 +4,7 @@
 #include "io/ptn_blocks.h"
 #include <math.h>
 #include <string.h>
+#include <xxhash.h>
 
 polyad_status pd_share_of_nothing(polyad_context *context, const polyad_read_options *options,
                                   polyad_tensor **tensor) {
@@ -19,9 +20,31 @@ polyad_status pd_share_of_nothing(polyad_context *context, const polyad_read_opt
 
 /* ---- text ----------------------------------------------------------------------------------- */
 
+enum { SAMPLES = 64, SAMPLE_BYTES = 4096 };
+
+/* A mark of a file that every process reads a share of: its size and samples spread over it, all of
+ * a short one. */
+static polyad_status mark_text(polyad_context *context, struct pd_input *input, uint64_t *mark) {
+  uint64_t size = pd_input_plain_size(input), step = size / SAMPLES;
+  unsigned char sample[SAMPLE_BYTES];
+  *mark = XXH3_64bits(&size, sizeof size);
+  for (uint64_t k = 0; k < SAMPLES; ++k) {
+    uint64_t begin = size > SAMPLES * SAMPLE_BYTES ? k * step : k * SAMPLE_BYTES;
+    uint64_t bytes = begin < size ? size - begin : 0;
+    if (k == SAMPLES - 1 && bytes > SAMPLE_BYTES) begin = size - SAMPLE_BYTES;
+    if (bytes > SAMPLE_BYTES) bytes = SAMPLE_BYTES;
+    if (bytes > 0 && !pd_input_read_at(input, begin, sample, (size_t)bytes))
+      return pd_fail_at(context, POLYAD_IO, pd_input_path(input), 0, 0,
+                        "%llu bytes cannot be read at byte %llu", (unsigned long long)bytes,
+                        (unsigned long long)begin);
+    *mark = XXH3_64bits_withSeed(sample, (size_t)bytes, *mark);
+  }
+  return POLYAD_OK;
+}
+
 /* Where a line is wrong the lines before this share are counted, and it is read once more: errors
  * name the line of the file. */
-polyad_status pd_tns_read_share(polyad_context *context, struct pd_input *input,
+static polyad_status read_lines(polyad_context *context, struct pd_input *input,
                                 const polyad_read_options *options, polyad_tensor **tensor) {
   uint64_t begin, lines;
   if (options->duplicates != POLYAD_DUPLICATES_SUM)
@@ -37,6 +60,15 @@ polyad_status pd_tns_read_share(polyad_context *context, struct pd_input *input,
   PD_TRY(pd_input_cut(input, options->share, options->shares, &begin));
   pd_begin(context);
   return pd_tns_read_body(context, input, options, UINT64_MAX, lines, tensor);
+}
+
+polyad_status pd_tns_read_share(polyad_context *context, struct pd_input *input,
+                                const polyad_read_options *options, polyad_tensor **tensor) {
+  uint64_t mark;
+  PD_TRY(mark_text(context, input, &mark));
+  PD_TRY(read_lines(context, input, options, tensor));
+  (*tensor)->file_mark = mark;
+  return POLYAD_OK;
 }
 
 /* ---- .ptn ----------------------------------------------------------------------------------- */
@@ -114,6 +146,8 @@ polyad_status pd_ptn_read_share(polyad_context *context, const char *path,
   PD_TRY(pd_ptn_blocks_open(context, path, &file));
   polyad_status status = pd_ptn_check_dims(context, path, &file.header, options);
   if (status == POLYAD_OK) status = read_blocks(&file, options, tensor);
+  /* It covers the checksums of the sections, and so every byte of the file. */
+  if (status == POLYAD_OK) (*tensor)->file_mark = file.header.checksum;
   pd_ptn_blocks_close(&file);
   return status;
 }

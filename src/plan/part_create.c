@@ -16,6 +16,7 @@ static polyad_status agree_on_shape(polyad_context *context, struct pd_part_maki
                                     const polyad_tensor *mine) {
   double order = mine->order, type = mine->type, none = -INFINITY;
   double shape[4] = {order, -order, type, -type};
+  PD_TRY(pd_part_check_file(context, making->team, mine));
   for (int k = 0; k < 4 && mine->nnz == 0; ++k)
     shape[k] = none;
   PD_TRY(pd_team_max(context, making->team, 4, shape));

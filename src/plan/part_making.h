@@ -40,6 +40,9 @@ polyad_status pd_part_cut(polyad_context *context, struct pd_part_making *making
                           const polyad_tensor *mine, uint64_t nnz);
 /** The member whose cell nonzero `p` lies in. */
 int pd_part_cell(const struct pd_part_making *making, const polyad_tensor *mine, uint64_t p);
+/** Fails on all members where one has read its share of another file than others. */
+polyad_status pd_part_check_file(polyad_context *context, polyad_team *team,
+                                 const polyad_tensor *mine);
 /** Frees all of it but the part. */
 void pd_part_making_clear(polyad_context *context, struct pd_part_making *making);
 

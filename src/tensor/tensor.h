@@ -28,6 +28,7 @@ struct polyad_tensor {
   uint64_t zeros_dropped;
   polyad_zeros zeros;  /* what becomes of zeros, here and in its copies */
   uint64_t zeros_kept; /* values that are zero */
+  uint64_t file_mark;  /* of the file that this is a share of: all its shares have it; 0: of none */
   char *mode_name[POLYAD_MAX_ORDER];
   struct pd_labels labels[POLYAD_MAX_ORDER]; /* count 0: none */
 };

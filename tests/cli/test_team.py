@@ -207,8 +207,15 @@ def children(process):
     return [int(row[0]) for row in rows if row[0] in family and row[2] == "polyad"]
 
 
+def rank_of(pid):
+    """As the launcher tells the process."""
+    words = pathlib.Path(f"/proc/{pid}/environ").read_text().split("\0")
+    return next(w.split("=")[1] for w in words if w.startswith("OMPI_COMM_WORLD_RANK="))
+
+
 def check_killed(noisy, seconds, which):
-    """A process that is killed so long after the start ends all within 30 s."""
+    """A process that is killed so long after the start ends all within 30 s. Open MPI's launcher names its
+    rank; MPICH's kills the others at once and names any of them."""
     process = subprocess.Popen(words(3, "cpd", "x.ptn", "-r", "4", "-i", "100000000", "--tol", "0"),
                                cwd=noisy.folder, env=environment(), stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -218,9 +225,11 @@ def check_killed(noisy, seconds, which):
     ranks = children(process)
     assert len(ranks) == 3
     time.sleep(seconds)
+    named = " RUNNING AT" if "mpich" in launcher[0] else f"process rank {rank_of(ranks[which])} "
     os.kill(ranks[which], signal.SIGKILL)
     told_by_launcher = "".join(process.communicate(timeout=30))  # MPICH's on standard output
     assert process.returncode != 0 and "signal 9" in told_by_launcher, told_by_launcher
+    assert named in told_by_launcher, told_by_launcher
 
 
 @pytest.mark.skipif(shutil.which("ps") is None, reason="needs ps")
@@ -243,6 +252,30 @@ def run_unlike(polyad, arguments, before=(), more=()):
                                                *(more if rank == 1 else ())]
     return subprocess.run(line, cwd=polyad.folder, env=environment(), timeout=60, text=True,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+@pytest.mark.parametrize("kind", ["values", "lines", "format"])
+def test_another_file_in_one_process_ends_all(noisy, kind):
+    """The second process runs in another folder, where another file has the name."""
+    name = "x.tns" if kind == "lines" else "x.ptn"
+    noisy.path("there").mkdir()
+    if kind == "lines":  # of the same length
+        noisy.path("there/x.tns").write_text(noisy.path("x.tns").read_text().replace("1", "2"))
+    elif kind == "values":  # one of which is another
+        lines = noisy.path("x.tns").read_text().splitlines()
+        lines[-1] = " ".join([*lines[-1].split()[:-1], "9.5"])
+        noisy.path("there/y.tns").write_text("\n".join(lines) + "\n")
+        noisy.ok("convert", "there/y.tns", "there/x.ptn")
+    else:
+        shutil.copy(noisy.path("x.tns"), noisy.path("there/x.ptn"))
+    arguments = ["cpd", name, "-r", "3", "-i", "3"]
+    assert run_unlike(noisy, arguments).returncode == 0
+    result = run_unlike(noisy, arguments, before=["env", f"--chdir={noisy.path('there')}"])
+    assert result.returncode == 1 and result.stdout == "", result.stdout
+    errors = [line for line in result.stderr.splitlines() if line.startswith("polyad")]
+    assert len(errors) == 1 and "process 1" in errors[0], result.stderr
+    if kind != "format":
+        assert "another file than process 0" in errors[0], errors
 
 
 @pytest.mark.long
