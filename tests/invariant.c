@@ -170,12 +170,31 @@ static long double fit_of(const polyad_plan *plan, const struct invariant_model 
   return 1 - sqrtl(fmaxl(rho, 0));
 }
 
+static void check_number(const polyad_plan *plan, const struct invariant_model *model, double found,
+                         double bound) {
+  long double lost, fit = fit_of(plan, model, &lost);
+  if (!(fabsl(fit - (long double)found) <= (long double)bound + lost))
+    fail_msg("fit %.17g is reported, to %.3g; that of the model is %.17Lg (format %s, %s)", found,
+             bound, fit, polyad_plan_format(plan), type_name(plan));
+}
+
 static void check_fit(const polyad_plan *plan, const struct invariant_model *model,
                       const polyad_run_info *found) {
-  long double lost, fit = fit_of(plan, model, &lost);
-  if (!(fabsl(fit - (long double)found->fit) <= (long double)found->fit_bound + lost))
-    fail_msg("fit %.17g is reported, to %.3g; that of the model is %.17Lg (format %s, %s)",
-             found->fit, found->fit_bound, fit, polyad_plan_format(plan), type_name(plan));
+  check_number(plan, model, found->fit, found->fit_bound);
+}
+
+/* The models of all starts, where they are kept. Of the others' bounds is known that each is at
+ * most a tenth of the tolerance, or the residual's. A team keeps them at member 0 alone. */
+static void check_starts(const polyad_plan *plan, const polyad_cp_als_options *options,
+                         const polyad_run_info *found) {
+  double bound = fmax(found->fit_bound, 0.1 * fmax(options->run.tolerance, 1e-5));
+  if (team_of(plan) != NULL || found->models == NULL) return;
+  for (int k = 0; k < found->start_count; ++k) {
+    if (found->models[k] == NULL) continue;
+    struct invariant_model seen = invariant_kruskal(found->models[k], plan->value_exponent);
+    if (worth_it(plan, &seen, options->rank))
+      check_number(plan, &seen, found->starts[k].objective, bound);
+  }
 }
 
 /* Iterates may be worse by `moved`, which is not the fit's own rounding. */
@@ -206,6 +225,7 @@ polyad_status __wrap_polyad_cp_als(polyad_context *context, const polyad_plan *p
     struct invariant_model seen = invariant_kruskal(whole, plan->value_exponent);
     if (worth_it(plan, &seen, options->rank)) check_fit(plan, &seen, found);
     forget(whole, *model);
+    check_starts(plan, options, found);
     if (found->reason == POLYAD_REASON_TOLERANCE && options->ridge == 0)
       assert_true(found->fit >= 0);
     if (options->ridge == 0) check_trace(found, 0);

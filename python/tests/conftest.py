@@ -33,6 +33,19 @@ def check_model(model, plan, options):
     check(coords, values, kind(first, model.factors), model.info, precision, monotone=exact)
 
 
+def check_starts(model, plan, options):
+    """The models of all starts, where they are kept: of the others' bounds is known that each is at
+    most a tenth of the tolerance, or the residual's."""
+    if model.info.get("log_likelihood") is not None or model.info.get("fit_from") == "observed":
+        return
+    bound = max(model.info["fit_bound"], 0.1 * max(options.run.tolerance, 1e-5))
+    for start in model.info["starts"]:
+        if "model" in start:
+            told = {**model.info, "fit": start["objective"], "fit_bound": bound}
+            one = start["model"]
+            check(*plan.stored_for_tests, Kruskal(one.weights, one.factors), told, None, monotone=False)
+
+
 def checked(execute):
     """`execute` of polyad._run, whose models are compared with their info."""
     def run(kind, function, plan, tensor, options, *rest):
@@ -43,6 +56,7 @@ def checked(execute):
                 check_model(interrupted.model, plan, options)
             raise
         check_model(model, plan, options)
+        check_starts(model, plan, options)
         return model
     return run
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Every public decomposition is checked after every run that a test makes of it: in the C tests by
 a wrapper of the linker's, in the command's and Python's by tests/cli/model_check.py. A decomposition
-is a public function that fills in a polyad_run_info."""
+is a public function that makes a model of what a plan holds, or of data on which it reports a run; each
+method of src/algorithms belongs to one. A planted decomposition that nobody checks is found first."""
 
 import pathlib
 import re
@@ -14,18 +15,43 @@ def text(path):
     return (ROOT / path).read_text()
 
 
-def decompositions():
-    headers = "\n".join(path.read_text() for path in sorted((ROOT / "include/polyad").glob("*.h")))
+PLANTED = """POLYAD_API POLYAD_CHECKED polyad_status polyad_planted(
+    polyad_context *context, const polyad_plan *of, polyad_ptensor **result, polyad_planted_info *told);"""
+
+
+def decompositions(headers):
+    """Functions that give out a model, whatever its kind and the parameters' names."""
     headers = re.sub(r"/\*.*?\*/", "", headers, flags=re.S)
-    return [name for name, parameters in
-            re.findall(r"POLYAD_API[^;{}()]*?\b(polyad_\w+)\(([^;{}]*?)\);", headers)
-            if "**model" in parameters and re.search(r"polyad_run_info\s*\*\s*info", parameters)]
+    for name, parameters in re.findall(r"POLYAD_API[^;{}()]*?\b(polyad_\w+)\(([^;{}]*?)\);", headers):
+        makes = re.search(r"\bpolyad_(?!tensor\b)\w*tensor\s*\*\s*\*", parameters)
+        if makes and re.search(r"const polyad_plan \*|\bpolyad_run_info\s*\*", parameters):
+            yield name
+
+
+def methods_without(names):
+    """Sources that define methods of the frame (algorithms/method.h) but no decomposition."""
+    for path in sorted((ROOT / "src/algorithms").glob("*.c")):
+        source = path.read_text()
+        defined = re.search(r"^(?:static )?const struct pd_method \w+(?:\[\w*\])? =", source, re.M)
+        if defined and not any(re.search(rf"^polyad_status {name}\(", source, re.M) for name in names):
+            yield path.relative_to(ROOT)
 
 
 def complaints():
-    names = decompositions()
-    if len(names) < 3:
-        yield f"include/polyad: {len(names)} decompositions found; expected three at least"
+    headers = "\n".join(path.read_text() for path in sorted((ROOT / "include/polyad").glob("*.h")))
+    names = list(decompositions(headers))
+    if len(names) < 4:
+        yield f"include/polyad: {len(names)} decompositions found; expected four at least"
+    if list(decompositions(PLANTED)) != ["polyad_planted"] or not list(unchecked(["polyad_planted"])):
+        yield "a planted decomposition that nobody checks is not found"
+    yield from unchecked(names)
+    for path in methods_without(names):
+        yield f"{path}: a method, but no function of {', '.join(names)}"
+    if not list(methods_without(["polyad_planted"])):
+        yield "src/algorithms: no method is found"
+
+
+def unchecked(names):
     wrapped = re.search(r"set\(POLYAD_CHECKED_DECOMPOSITIONS ([^)]*)\)", text("tests/CMakeLists.txt"))
     invariant, python = text("tests/invariant.c"), text("tests/cli/model_check.py")
     conftest = text("python/tests/conftest.py")
