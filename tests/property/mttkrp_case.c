@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static uint64_t next(uint64_t *state) {
   uint64_t z = *state += UINT64_C(0x9E3779B97F4A7C15);
@@ -83,17 +84,96 @@ struct oracle_tensor problem_tensor(const struct problem *problem) {
                                 .value = problem->value};
 }
 
+/* ---- a mode that is longer for the library --------------------------------------------------- */
+
+static uint64_t length_of(const struct problem *problem, int mode) {
+  bool longer = problem->length > 0 && mode == problem->long_mode;
+  return longer ? problem->length : problem->from->dims[mode];
+}
+
+void problem_lengthen(struct problem *problem, uint64_t seed) {
+  if (next(&seed) % 5 > 0) return;
+  problem->long_mode = (int)(next(&seed) % (uint64_t)problem->from->order);
+  problem->length = (UINT64_C(1) << (14 + next(&seed) % 18)) - next(&seed) % 3;
+}
+
+/* From the first index to the last, in even steps. */
+static uint64_t place_of(const struct problem *problem, int mode, uint64_t i) {
+  uint64_t length = length_of(problem, mode), rows = problem->from->dims[mode];
+  return i == rows - 1 ? length - 1 : i * (length / rows);
+}
+
+bool problem_is_too_long(polyad_context *context, const struct problem *problem,
+                         polyad_status status) {
+  if (status == POLYAD_OK) return false;
+  if (status != POLYAD_MEMORY_LIMIT || problem->length == 0)
+    fail_msg("%s", polyad_last_error(context));
+  return true;
+}
+
+static size_t matrix_bytes(const struct problem *problem, int mode, size_t columns,
+                           polyad_type type) {
+  return (size_t)length_of(problem, mode) * columns * (type == POLYAD_F32 ? 4 : 8) + 1;
+}
+
+void *problem_matrix(const struct problem *problem, int mode, const double *from, size_t columns,
+                     polyad_type type) {
+  size_t bytes = matrix_bytes(problem, mode, columns, type);
+  void *matrix =
+      mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  assert_true(matrix != MAP_FAILED);
+  if (from == NULL) memset(matrix, 0xFF, bytes);
+  for (uint64_t i = 0; from != NULL && i < problem->from->dims[mode]; ++i)
+    for (size_t r = 0; r < columns; ++r)
+      pd_store(type, matrix, place_of(problem, mode, i) * columns + r, from[i * columns + r]);
+  return matrix;
+}
+
+void problem_matrix_free(const struct problem *problem, int mode, size_t columns, polyad_type type,
+                         const void *matrix) {
+  if (matrix != NULL) munmap((void *)matrix, matrix_bytes(problem, mode, columns, type));
+}
+
+void problem_matrix_read(const struct problem *problem, int mode, size_t columns, polyad_type type,
+                         const void *matrix, double *to) {
+  uint64_t row = 0;
+  for (uint64_t i = 0; i < length_of(problem, mode); ++i) {
+    bool known = i == place_of(problem, mode, row);
+    for (size_t r = 0; r < columns; ++r) {
+      double number = pd_load(type, matrix, i * columns + r);
+      if (known)
+        to[row * columns + r] = number;
+      else if (number != 0)
+        fail_msg("row %llu of %llu has no nonzero, and column %zu is %g", (unsigned long long)i,
+                 (unsigned long long)length_of(problem, mode), r, number);
+    }
+    row += known;
+  }
+}
+
+bool problem_has_room(const struct problem *problem, int mode, size_t columns) {
+  return matrix_bytes(problem, mode, columns, POLYAD_F64) <= (size_t)1 << 22;
+}
+
 polyad_tensor *problem_polyad(polyad_context *context, const struct problem *problem,
                               polyad_type type) {
   int order = problem->from->order;
+  size_t words = (size_t)order * problem->entries;
+  uint64_t dims[POLYAD_MAX_ORDER], *index = malloc((words + 1) * sizeof *index);
+  assert_non_null(index);
+  if (problem->length > 0)
+    assert_int_equal(polyad_set_memory_limit(context, UINT64_C(1) << 29), POLYAD_OK);
+  for (size_t k = 0; k < words; ++k)
+    index[k] = place_of(problem, (int)(k % (size_t)order), problem->index[k]);
   polyad_tensor_input input;
   polyad_tensor_input_init(&input);
   input.order = order;
-  input.dims = problem->from->dims;
+  input.dims = dims;
   input.nnz = problem->entries;
   input.index_type = POLYAD_U64;
   for (int n = 0; n < order; ++n) {
-    input.index[n] = problem->index + n;
+    dims[n] = length_of(problem, n);
+    input.index[n] = index + n;
     input.index_stride[n] = (int64_t)sizeof(uint64_t) * order;
   }
   input.value_type = POLYAD_F64;
@@ -103,29 +183,25 @@ polyad_tensor *problem_polyad(polyad_context *context, const struct problem *pro
   polyad_tensor *tensor = NULL;
   if (polyad_tensor_create(context, &input, &tensor) != POLYAD_OK)
     fail_msg("%s", polyad_last_error(context));
+  free(index);
   return tensor;
 }
 
 void problem_mttkrp(polyad_context *context, const polyad_plan *plan, polyad_workspace *workspace,
                     const struct problem *problem, int mode, double *out) {
   int order = problem->from->order;
+  size_t rank = problem->rank;
   polyad_type type = polyad_plan_type(plan);
   const void *factors[POLYAD_MAX_ORDER] = {NULL};
-  size_t count = (size_t)problem->from->dims[mode] * problem->rank;
   for (int n = 0; n < order; ++n)
-    if (n != mode)
-      factors[n] =
-          problem_in_type(problem->factor[n], (size_t)problem->from->dims[n] * problem->rank, type);
-  void *result = malloc(count * sizeof(double) + 1);
-  assert_non_null(result);
-  memset(result, 0xFF, count * (type == POLYAD_F32 ? 4 : 8)); /* NaN wherever nothing is written */
+    if (n != mode) factors[n] = problem_matrix(problem, n, problem->factor[n], rank, type);
+  void *result = problem_matrix(problem, mode, NULL, rank, type);
   if (polyad_mttkrp(context, plan, workspace, mode, factors, result) != POLYAD_OK)
     fail_msg("%s", polyad_last_error(context));
-  for (size_t k = 0; k < count; ++k)
-    out[k] = type == POLYAD_F32 ? (double)((float *)result)[k] : ((double *)result)[k];
-  free(result);
+  problem_matrix_read(problem, mode, rank, type, result, out);
+  problem_matrix_free(problem, mode, rank, type, result);
   for (int n = 0; n < order; ++n)
-    free((void *)factors[n]);
+    problem_matrix_free(problem, n, rank, type, factors[n]);
 }
 
 /* Roundings on the way to one entry: of repeats when they are merged (to the tensor's type), of
@@ -159,6 +235,7 @@ static void compare_mode(polyad_context *context, const polyad_plan *plan,
                          polyad_workspace *workspace, struct problem *problem, int mode,
                          const char *what) {
   size_t rank = problem->rank, rows = (size_t)problem->from->dims[mode];
+  if (!problem_has_room(problem, mode, rank)) return;
   double *out = malloc((rows * rank + 1) * sizeof *out);
   assert_non_null(out);
   const struct answer *answer = answer_of(problem, mode);
@@ -175,14 +252,15 @@ static void compare_mode(polyad_context *context, const polyad_plan *plan,
   free(out);
 }
 
-void problem_compare(polyad_context *context, const polyad_plan *plan, struct problem *problem,
+bool problem_compare(polyad_context *context, const polyad_plan *plan, struct problem *problem,
                      const char *what) {
   polyad_workspace *workspace = NULL;
-  if (polyad_workspace_create(context, plan, problem->rank, &workspace) != POLYAD_OK)
-    fail_msg("%s", polyad_last_error(context));
+  polyad_status status = polyad_workspace_create(context, plan, problem->rank, &workspace);
+  if (problem_is_too_long(context, problem, status)) return false;
   for (int n = 0; n < problem->from->order; ++n)
     compare_mode(context, plan, workspace, problem, n, what);
   polyad_workspace_destroy(workspace);
+  return true;
 }
 
 void *problem_in_type(const double *from, size_t count, polyad_type type) {

@@ -59,37 +59,23 @@ size_t ttmc_problem_columns(const struct ttmc_problem *problem, int mode) {
   return columns;
 }
 
-static void *in_type(const double *from, size_t count, polyad_type type) {
-  void *copy = malloc(count * sizeof(double) + 1);
-  assert_non_null(copy);
-  for (size_t k = 0; k < count; ++k)
-    if (type == POLYAD_F32)
-      ((float *)copy)[k] = (float)from[k];
-    else
-      ((double *)copy)[k] = from[k];
-  return copy;
-}
-
 void ttmc_problem_run(polyad_context *context, const polyad_plan *plan, polyad_workspace *workspace,
                       const struct ttmc_problem *problem, int mode, double *out) {
-  const struct mttkrp_case *tensor = &problem->from->tensor;
+  int order = problem->from->tensor.order;
+  const struct problem *tensor = &problem->tensor;
+  const uint64_t *ranks = problem->from->ranks;
   polyad_type type = polyad_plan_type(plan);
   const void *factors[POLYAD_MAX_ORDER] = {NULL};
-  size_t count = (size_t)tensor->dims[mode] * ttmc_problem_columns(problem, mode);
-  for (int n = 0; n < tensor->order; ++n)
-    if (n != mode)
-      factors[n] =
-          in_type(problem->factor[n], (size_t)(tensor->dims[n] * problem->from->ranks[n]), type);
-  void *result = malloc(count * sizeof(double) + 1);
-  assert_non_null(result);
-  memset(result, 0xFF, count * (type == POLYAD_F32 ? 4 : 8)); /* NaN wherever nothing is written */
+  size_t columns = ttmc_problem_columns(problem, mode);
+  for (int n = 0; n < order; ++n)
+    if (n != mode) factors[n] = problem_matrix(tensor, n, problem->factor[n], ranks[n], type);
+  void *result = problem_matrix(tensor, mode, NULL, columns, type);
   if (polyad_ttmc(context, plan, workspace, mode, factors, result) != POLYAD_OK)
     fail_msg("%s", polyad_last_error(context));
-  for (size_t k = 0; k < count; ++k)
-    out[k] = type == POLYAD_F32 ? (double)((float *)result)[k] : ((double *)result)[k];
-  free(result);
-  for (int n = 0; n < tensor->order; ++n)
-    free((void *)factors[n]);
+  problem_matrix_read(tensor, mode, columns, type, result, out);
+  problem_matrix_free(tensor, mode, columns, type, result);
+  for (int n = 0; n < order; ++n)
+    problem_matrix_free(tensor, n, ranks[n], type, factors[n]);
 }
 
 /* Roundings on the way to one entry: a product at each level, and again where partial sums are
@@ -108,6 +94,7 @@ static void compare_mode(polyad_context *context, const polyad_plan *plan,
                          bool atomic, const char *what) {
   size_t columns = ttmc_problem_columns(problem, mode);
   size_t rows = (size_t)problem->from->tensor.dims[mode], count = rows * columns;
+  if (!problem_has_room(&problem->tensor, mode, columns)) return;
   long double *exact = malloc((count + 1) * sizeof *exact);
   long double *magnitude = malloc((count + 1) * sizeof *magnitude);
   size_t *terms = malloc((rows + 1) * sizeof *terms);
@@ -131,12 +118,14 @@ static void compare_mode(polyad_context *context, const polyad_plan *plan,
   free(out);
 }
 
-void ttmc_problem_compare(polyad_context *context, const polyad_plan *plan,
+bool ttmc_problem_compare(polyad_context *context, const polyad_plan *plan,
                           const struct ttmc_problem *problem, bool atomic, const char *what) {
   polyad_workspace *workspace = NULL;
-  if (polyad_ttmc_workspace_create(context, plan, problem->from->ranks, &workspace) != POLYAD_OK)
-    fail_msg("%s", polyad_last_error(context));
+  polyad_status status =
+      polyad_ttmc_workspace_create(context, plan, problem->from->ranks, &workspace);
+  if (problem_is_too_long(context, &problem->tensor, status)) return false;
   for (int n = 0; n < problem->from->tensor.order; ++n)
     compare_mode(context, plan, workspace, problem, n, atomic, what);
   polyad_workspace_destroy(workspace);
+  return true;
 }

@@ -28,7 +28,7 @@ void ttmc_problem_run(polyad_context *context, const polyad_plan *plan, polyad_w
 size_t ttmc_problem_columns(const struct ttmc_problem *problem, int mode);
 /* Fails the test when any entry of any mode is further from the oracle than rounding allows;
  * `atomic`: partial sums are rounded to the output's type and added there in any order. */
-void ttmc_problem_compare(polyad_context *context, const polyad_plan *plan,
+bool ttmc_problem_compare(polyad_context *context, const polyad_plan *plan,
                           const struct ttmc_problem *problem, bool atomic, const char *what);
 
 #endif
