@@ -8,15 +8,16 @@
 #include <math.h>
 
 /* Weights are sorted; one that is rounding error beside the first counts as zero. */
-static void report_zero_components(const polyad_ktensor *model, polyad_run_info *info) {
+static void report_zero_components(const struct pd_als *als, const polyad_ktensor *model,
+                                   polyad_run_info *info) {
   uint64_t count = 0;
   double least = 1e-12 * pd_model_number(model, model->weights, 0);
   for (uint64_t r = 0; r < model->rank; ++r)
     count += pd_model_number(model, model->weights, r) <= least;
   if (count > 0)
     pd_run_say(info,
-               "%" PRIu64 " of %" PRIu64 " components are zero: the data supports a lower rank.",
-               count, model->rank);
+               "%" PRIu64 " of %" PRIu64 " components are zero: the data supports a lower rank%s.",
+               count, model->rank, als->options->ridge > 0 ? ", or the ridge outweighs them" : "");
 }
 
 /* No tensor needs more components than there are fibers along its longest mode. */
@@ -107,7 +108,7 @@ polyad_status pd_als_find_cosines(const struct pd_als *als, double *cosine) {
 
 polyad_status pd_als_diagnose(const struct pd_als *als, const struct pd_component *order,
                               const double *cosine, polyad_run_info *info) {
-  report_zero_components(als->model, info);
+  report_zero_components(als, als->model, info);
   report_rank(als, info);
   report_breakdown(als, info);
   report_fallbacks(als, info);

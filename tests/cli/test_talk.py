@@ -245,6 +245,14 @@ def test_a_refusal_of_memory_adds_up(polyad):
     assert float(total) > 12
 
 
+def test_a_ridge_that_outweighs_the_data(polyad):
+    """Its rows are zero for another reason than that their slices are empty."""
+    found = polyad.json("cpd", "good.tns", "-r", "2", "--ridge", "1e308")
+    assert found["diagnosis"].endswith("components are zero: the data supports a lower rank, or the "
+                                       "ridge outweighs them.")
+    assert "no nonzero" not in found["diagnosis"]
+
+
 # ---- breakdowns ----------------------------------------------------------------------------------
 
 def test_a_breakdown_is_a_warning(polyad):
