@@ -207,10 +207,8 @@ static void print_core(const struct tucker *tucker) {
   const uint64_t *ranks = polyad_ttensor_ranks(tucker->model);
   uint64_t size = polyad_ttensor_core_size(tucker->model), which[MOST];
   int order = polyad_ttensor_order(tucker->model), count = 0, top = (int)tucker->top;
-  double total = 0;
   for (uint64_t k = 0; k < size; ++k) {
     double magnitude = fabs(core_entry(tucker, k));
-    total += magnitude * magnitude;
     if (count == top && (top == 0 || magnitude <= fabs(core_entry(tucker, which[count - 1]))))
       continue;
     int at = count < top ? count++ : count - 1;
@@ -218,7 +216,12 @@ static void print_core(const struct tucker *tucker) {
       which[at] = which[at - 1];
     which[at] = k;
   }
-  if (count > 0) fputs("\nstrongest entries of the core (a column of each mode, value)\n", stdout);
+  if (count == 0) return;
+  /* Relative to the strongest: squares of what a core may hold leave the range. */
+  double strongest = fabs(core_entry(tucker, which[0])), total = 0;
+  for (uint64_t k = 0; k < size && strongest > 0; ++k)
+    total += pow(core_entry(tucker, k) / strongest, 2);
+  fputs("\nstrongest entries of the core (a column of each mode, value)\n", stdout);
   for (int e = 0; e < count; ++e) {
     uint64_t index[POLYAD_MAX_ORDER] = {0}, rest = which[e];
     for (int n = order - 1; n >= 0; --n) {
@@ -229,7 +232,7 @@ static void print_core(const struct tucker *tucker) {
     for (int n = 0; n < order; ++n)
       printf("%s%llu", n == 0 ? "  " : " ", (unsigned long long)index[n]);
     printf("   %.6g   (%.0f%% of the model's squared norm)\n", value,
-           total > 0 ? 100 * value * value / total : 0);
+           strongest > 0 ? 100 * pow(value / strongest, 2) / total : 0);
   }
 }
 

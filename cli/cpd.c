@@ -104,8 +104,9 @@ static int parse(struct cpd *cpd, int argc, char **argv) {
   if (strcmp(cpd->streaming.stream, "always") == 0 && refuses_streaming(cpd) != NULL)
     return cli_usage_error("--stream always found with %s, which needs the tensor in memory",
                            refuses_streaming(cpd));
-  if (cli_is_apr(cpd->algorithm) && (cpd->nonnegative || cpd->ridge > 0))
-    return cli_usage_error("--%s is for --algorithm als", cpd->ridge > 0 ? "ridge" : "nonnegative");
+  bool ridge = !isnan(cpd->ridge) && cpd->ridge > 0;
+  if (cli_is_apr(cpd->algorithm) && (cpd->nonnegative || ridge))
+    return cli_usage_error("--%s is for --algorithm als", ridge ? "ridge" : "nonnegative");
   status = check_completion(cpd);
   if (status == 0) status = check_team(cpd);
   if (status != 0) return status;

@@ -226,9 +226,12 @@ void cli_page_core(struct cli_page *page) {
   for (uint64_t k = 0; k < size; ++k) {
     values[k] = polyad_ttensor_type(ttensor) == POLYAD_F64 ? ((const double *)core)[k]
                                                            : ((const float *)core)[k];
-    total += values[k] * values[k];
   }
   int count = cli_strongest(values, size, (int)page->report->top, indices);
+  /* Relative to the strongest: squares of what a core may hold leave the range. */
+  double strongest = count > 0 ? fabs(values[indices[0]]) : 0;
+  for (uint64_t k = 0; k < size && strongest > 0; ++k)
+    total += pow(values[k] / strongest, 2);
   cli_html_raw(html, "<h2 id=\"core\">Core</h2><p>");
   cli_html_sizes(html, ranks, order);
   cli_html_raw(html, "; the strongest entries, and the columns of each mode that they "
@@ -251,7 +254,7 @@ void cli_page_core(struct cli_page *page) {
     cli_html_raw(html, "<td class=\"number\">");
     cli_html_real(html, values[indices[e]]);
     cli_html_raw(html, "</td><td class=\"number\">");
-    cli_html_percent(html, values[indices[e]] * values[indices[e]] / total);
+    cli_html_percent(html, strongest > 0 ? pow(values[indices[e]] / strongest, 2) / total : 0);
     cli_html_raw(html, "</td></tr>\n");
   }
   cli_html_raw(html, "</tbody></table></div>");

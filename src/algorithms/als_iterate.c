@@ -249,7 +249,8 @@ polyad_status pd_als_judge(void *state, const polyad_trace_row *row, bool *break
  * is worse than none. */
 bool pd_als_converged(const void *state) {
   const struct pd_als *als = state;
-  double tolerance = als->options->run.tolerance, change = als->run.change; /* NaN at first */
-  if (als->options->ridge > 0) return tolerance > 0 && fabs(change) < tolerance;
-  return als->fit.fit >= 0 && tolerance > 0 && change >= 0 && change < tolerance;
+  double tolerance = als->options->run.tolerance, change = als->run.change;
+  if (tolerance <= 0 || isnan(change)) return false; /* it is at first */
+  if (als->options->ridge > 0) return fabs(change) < tolerance;
+  return als->fit.fit >= 0 && change >= 0 && change < tolerance;
 }

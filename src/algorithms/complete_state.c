@@ -101,9 +101,12 @@ static void complete_state_scale(struct pd_observations *o, int exponent, double
     o->value[q] = ldexp(o->value[q], -exponent) - mean;
 }
 
+static const double LARGEST_RIDGE = 1e100;
+
 /* Centres the values, where there are biases, and scales them by a power of two to a root mean
  * square of about one. The ridges are scaled with them: a model of values 2^-e x has factors
- * 2^(-e/N) A, and the objective is 2^(-2e) times that of x. */
+ * 2^(-e/N) A, and the objective is 2^(-2e) times that of x. Beside values of about one the largest
+ * ridge here leaves nothing of a factor, as any larger one would, and is still finite. */
 static polyad_status prepare_values(struct pd_complete *c) {
   struct pd_observations *seen = c->seen;
   if (!(seen->weights > 0))
@@ -127,7 +130,8 @@ static polyad_status prepare_values(struct pd_complete *c) {
                      "the validation set has no entry of a weight above 0");
   }
   double total = c->exponent + c->plan->value_exponent;
-  c->fitted.ridge = c->options->ridge * exp2(total * (2.0 / c->order - 2));
+  if (c->options->ridge > 0)
+    c->fitted.ridge = fmin(c->options->ridge * exp2(total * (2.0 / c->order - 2)), LARGEST_RIDGE);
   return POLYAD_OK;
 }
 

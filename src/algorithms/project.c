@@ -30,6 +30,7 @@ struct projection {
   struct pd_double_model now;   /* rows: the tensor's dims */
   bool *held[POLYAD_MAX_ORDER]; /* rows x R; NULL: nothing is fixed in the mode */
   double *gram[POLYAD_MAX_ORDER], *v, *right, *before;
+  int exponent; /* now.weight and the tensor in `right` are 2^-exponent times what was given */
   polyad_plan *plan;
   polyad_workspace *workspace;
   uint64_t unfinished; /* rows of counts */
@@ -140,6 +141,18 @@ static polyad_status project_make_plan(struct projection *p) {
   return polyad_workspace_create(p->context, p->plan, p->model->rank, &p->workspace);
 }
 
+/* Weights whose squares would leave the range are brought near one, and the tensor with them, by a
+ * power of two: the rows are the same. */
+static void scale_weights(struct projection *p) {
+  double most = 0;
+  for (uint64_t r = 0; r < p->model->rank; ++r)
+    most = fmax(most, fabs(p->now.weight[r]));
+  if (!(most > 0x1p400) && !(most < 0x1p-400)) return;
+  (void)frexp(most, &p->exponent);
+  for (uint64_t r = 0; r < p->model->rank; ++r)
+    p->now.weight[r] = ldexp(p->now.weight[r], -p->exponent);
+}
+
 static polyad_status project_start(struct projection *p) {
   uint64_t rank = p->model->rank, longest = 0;
   PD_TRY(pd_double_model_create(p->context, p->model, p->projected, &p->now));
@@ -156,6 +169,7 @@ static polyad_status project_start(struct projection *p) {
   PD_TRY(PD_NEW(p->context, pd_mul_saturated(rank, rank), &p->v));
   PD_TRY(PD_NEW(p->context, pd_mul_saturated(longest, rank), &p->before));
   if (p->kind == POLYAD_KIND_POISSON) return POLYAD_OK;
+  scale_weights(p);
   PD_TRY(PD_NEW(p->context, pd_mul_saturated(longest, rank), &p->right));
   return project_make_plan(p);
 }
@@ -182,6 +196,8 @@ static polyad_status solve_squares(struct projection *p, int mode) {
   for (uint64_t i = 0; i < count; ++i)
     for (uint64_t r = 0; r < rank; ++r)
       p->right[i * rank + r] *= p->now.weight[r];
+  for (uint64_t k = 0; p->exponent != 0 && k < count * rank; ++k)
+    p->right[k] = ldexp(p->right[k], -p->exponent);
   pd_double_normal(&p->now, (const double *const *)p->gram, mode, -1, p->v);
   return pd_quadratic_rows(p->context, rank, p->kind == POLYAD_KIND_NONNEGATIVE, p->v, count,
                            p->right, p->held[mode], p->now.factor[mode]);

@@ -131,8 +131,9 @@ static double gain_over_noise(const struct pd_rank_evidence *e, int row) {
   double rank = (double)e->row[row].rank;
   double more = row > 0 ? rank - (double)e->row[row - 1].rank : rank;
   double left = cells - rank * numbers; /* cells that the model's numbers do not take up */
-  double noise = residual_of(e, row) / left * roots * roots;
-  return left > 0 ? (residual_of(e, row - 1) - residual_of(e, row)) / more / noise : NAN;
+  double residual = residual_of(e, row), gained = residual_of(e, row - 1) - residual;
+  if (!(left > 0) || (residual == 0 && gained == 0)) return NAN;
+  return gained / more / (residual / left * roots * roots);
 }
 
 /* The last row whose components take more than they would of white noise; -1 where there is none,
@@ -142,8 +143,8 @@ static int find_last_signal(const struct pd_rank_evidence *e) {
   int k = e->rows - 1;
   for (; k >= 0 && e->order > 0; --k) {
     double gain = gain_over_noise(e, k);
+    if (isnan(gain) || gain < least_of_noise) return -1;
     if (gain > 1) break;
-    if (!(gain >= least_of_noise)) return -1;
   }
   return e->rows - 1 - k >= 2 ? k : -1;
 }
@@ -268,13 +269,14 @@ void pd_rank_advise(const struct pd_rank_evidence *evidence, polyad_rank_result 
   if (chosen < 0) return;
   const polyad_rank_row *row = &evidence->row[chosen];
   result->recommended = row->rank;
+  if (isnan(row->stability)) return;
   if (row->stability < least_stability)
     say(result,
         "; its starts end in different models (stability %.2f), so take the best of many starts",
         row->stability);
-  else if (!isnan(row->stability) && row->starts_at_best < row->starts)
+  else if (row->starts_at_best < row->starts)
     say(result, "; the %d of %d starts that came to its fit agree (stability %.2f)",
         row->starts_at_best, row->starts, row->stability);
-  else if (!isnan(row->stability))
+  else
     say(result, "; its starts agree (stability %.2f)", row->stability);
 }

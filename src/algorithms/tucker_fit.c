@@ -110,6 +110,7 @@ polyad_status pd_tucker_fit(struct pd_tucker *t, polyad_trace_row *row) {
 bool pd_tucker_converged(const void *state) {
   const struct pd_tucker *t = state;
   double rounding = t->fit_error + t->fit_error_before + t->share_error;
-  return !t->cut_short && t->options->run.tolerance > 0 &&
-         t->run.change < t->options->run.tolerance && t->run.change >= -rounding;
+  double tolerance = t->options->run.tolerance, change = t->run.change;
+  if (t->cut_short || tolerance <= 0 || isnan(change)) return false; /* it is at first */
+  return change < tolerance && change >= -rounding;
 }

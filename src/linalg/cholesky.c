@@ -21,6 +21,7 @@ bool pd_cholesky(size_t rank, const double *v, double limit, double *lower,
       row[s] = (v[r * rank + s] - sum) * inverse_diagonal[s];
       square -= row[s] * row[s];
     }
+    if (!(square > 0)) return false; /* 0 / 0 of a row of zeros; a diagonal below zero */
     double ratio = square / v[r * rank + r];
     if (!(ratio > limit)) return false;
     if (ratio < *least_ratio) *least_ratio = ratio;

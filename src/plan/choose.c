@@ -221,9 +221,17 @@ static const char *seconds_text(const struct pd_candidate *candidate, double swe
   return text;
 }
 
+/* " (1.5 times as long)"; nothing beside a plan of nothing, which takes no time. */
+static const char *times_text(double seconds, double best, char text[32]) {
+  text[0] = '\0';
+  if (best > 0 && isfinite(best)) snprintf(text, 32, " (%.1f times as long)", seconds / best);
+  return text;
+}
+
 static void append_candidate(const struct pd_candidate *candidate, double best, double sweeps,
                              bool measured, char text[PD_EXPLANATION_BYTES]) {
   char line[2 * PD_REASON_BYTES], seconds[PD_REASON_BYTES], bytes[32], left[32];
+  char times[32];
   const char *name = candidate->format->name;
   if (!candidate->supported)
     snprintf(line, sizeof line, "\nnot %s: %s", name, candidate->reason);
@@ -236,9 +244,9 @@ static void append_candidate(const struct pd_candidate *candidate, double best, 
     snprintf(line, sizeof line, "\nnot %s: building it needs %s, more than the memory limit leaves",
              name, pd_bytes_text(bytes, candidate->building_bytes));
   else
-    snprintf(line, sizeof line, "\nnot %s: %s (%.1f times as long), %s", name,
+    snprintf(line, sizeof line, "\nnot %s: %s%s, %s", name,
              seconds_text(candidate, sweeps, measured ? "measured" : "estimated", seconds),
-             seconds_of_sweep(candidate, sweeps) / best,
+             times_text(seconds_of_sweep(candidate, sweeps), best, times),
              pd_bytes_text(bytes, candidate->storage_bytes));
   choose_append(text, line);
 }

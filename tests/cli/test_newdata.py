@@ -40,6 +40,22 @@ def test_project(polyad):
     assert score["dims"] == [1, 4, 3] and score["skipped"] == 12
 
 
+@pytest.mark.parametrize("scale", [2.0 ** 900, 2.0 ** -900])
+def test_extreme_values_have_the_same_rows(polyad, scale):
+    """Squares of the weights would be infinite, or zero."""
+    polyad.ok("generate", "--dims", "9,8,7", "--nnz", "200", "--rank", "3", "--seed", "2", "x.tns")
+    lines = [line.split() for line in polyad.path("x.tns").read_text().splitlines() if line[0] != "#"]
+    polyad.write("far.tns", "".join(f"{' '.join(index)} {float(value) * scale!r}\n"
+                                    for *index, value in lines))
+    rows = []
+    for name in ("x", "far"):
+        polyad.ok("cpd", f"{name}.tns", "-r", "3", "--max-iters", "5", "--output", f"{name}.ktensor")
+        polyad.ok("project", f"{name}.ktensor", f"{name}.tns", "--mode", "1", "-o", f"{name}-1.ktensor")
+        words = polyad.path(f"{name}-1.ktensor").read_text().split()
+        rows.append(words[words.index("matrix"):])
+    assert rows[0] == rows[1] and any(float(word) != 0 for word in rows[0][4:])
+
+
 def test_names_of_modes_are_asked_of_models_that_have_them(polyad):
     planted(polyad)
     polyad.fails(2, "project", "model.ptm", "new.csv", "--mode", "date", says="by number (1 to 3) or name")

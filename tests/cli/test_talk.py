@@ -52,6 +52,20 @@ def test_quiet_keeps_results(polyad, arguments):
     assert len(quiet.out.splitlines()) == len(polyad.ok(*arguments).out.splitlines()) > 0
 
 
+def test_a_plan_of_nothing_is_compared_with_nothing(polyad):
+    polyad.write("zero.tns", "1 1 1 0\n")
+    err = polyad.run("cpd", "zero.tns", "-r", "2", "--verbose").err
+    assert re.search(r"^not csf: estimated 0 s [^(]*, \d", err, re.M), err
+    assert not re.search(r"\b(nan|inf)\b", err)
+
+
+def test_shares_of_an_extreme_core_are_told(polyad):
+    polyad.write("huge.tns", "1 1 1 3e300\n2 1 2 4e300\n1 2 2 1e290\n")
+    out = polyad.ok("tucker", "huge.tns", "-r", "2").out.decode()
+    shares = [int(share) for share in re.findall(r"\((\S+)% of the model's squared norm\)", out)]
+    assert shares[0] == 64 and sum(shares) == pytest.approx(100, abs=len(shares))
+
+
 # ---- several starts -----------------------------------------------------------------------------
 
 def test_every_start_is_told(polyad):

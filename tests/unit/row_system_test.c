@@ -1,6 +1,7 @@
 /* Normal equations of one row, at the ends of what numbers can be: an answer always comes. */
 #include "harness.h"
 
+#include "linalg/cholesky.h"
 #include "linalg/row_system.h"
 #include <float.h>
 #include <math.h>
@@ -75,12 +76,23 @@ static void what_overflows_or_vanishes_ends(void **state) {
   assert_true(!isfinite(x[0]));
 }
 
+/* A diagonal of zeros or below: the factor would have NaN. */
+static void what_is_not_positive_has_no_factor(void **state) {
+  (void)state;
+  static const double matrix[][4] = {{0, 0, 0, 0}, {-1, 0, 0, 1}, {1, 0, 0, -1}, {1, 0, 0, 0}};
+  double lower[4], inverse[2], ratio = 1;
+  for (size_t k = 0; k < sizeof matrix / sizeof *matrix; ++k)
+    assert_false(pd_cholesky(2, matrix[k], pd_cholesky_rounding(2), lower, inverse, &ratio));
+  assert_true(ratio == 1);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(a_ridge_is_enough, set_up, tear_down),
       cmocka_unit_test_setup_teardown(what_is_singular_gets_a_little, set_up, tear_down),
       cmocka_unit_test_setup_teardown(nothing_is_zero, set_up, tear_down),
       cmocka_unit_test_setup_teardown(what_overflows_or_vanishes_ends, set_up, tear_down),
+      cmocka_unit_test(what_is_not_positive_has_no_factor),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,10 +40,14 @@ polyad_status pd_flycoo_deal_rows(polyad_context *context, struct pd_flycoo *sto
                                   struct pd_flycoo_deal *deal) {
   PD_TRY(pd_partition_vertices(context, storage->dims[mode], deal->degree, storage->partitions,
                                storage->cyclic, deal->part, deal->load));
+  uint64_t most = 0;
   deal->start[0] = 0;
   for (int k = 0; k < storage->partitions; ++k) {
-    double share = (double)deal->load[k] * storage->partitions / (double)storage->nnz;
     deal->start[k + 1] = deal->start[k] + deal->load[k];
+    if (deal->load[k] > most) most = deal->load[k];
+  }
+  if (most > 0) {
+    double share = (double)most * storage->partitions / (double)storage->nnz;
     if (share > storage->fullest) storage->fullest = share;
   }
   return storage->sorted ? place_rows(context, storage, mode, deal) : POLYAD_OK;
