@@ -5,6 +5,7 @@
 #include "core/threads.h"
 #include "formats/flycoo/flycoo_layout.h"
 #include "formats/nonzeros/nonzeros.h"
+#include "formats/rowsum/rowsum.h"
 #include "formats/tables.h"
 
 struct scratch {
@@ -21,6 +22,7 @@ struct list {
   struct pd_nz head;
   const struct pd_flycoo *host;
   const uint32_t *elements;
+  int mode; /* in whose order they are */
 };
 
 static void flycoo_cpu_decode(const void *pointer, int mode, uint64_t first, int count,
@@ -30,16 +32,47 @@ static void flycoo_cpu_decode(const void *pointer, int mode, uint64_t first, int
   pd_flycoo_decode_elements(list->host, list->elements, first, count, chunk);
 }
 
+static bool flycoo_cpu_sorted(const void *pointer, int mode, struct pd_rowsum *sorted) {
+  const struct list *list = pointer;
+  const struct pd_flycoo *host = list->host;
+  const struct pd_ordered *order = &host->mode[mode].order;
+  if (mode != list->mode) return false;
+  *sorted = (struct pd_rowsum){.nnz = host->nnz,
+                               .runs = order->rows,
+                               .start_bytes = sizeof *order->row_start,
+                               .row_start = order->row_start,
+                               .row_bytes = sizeof *order->row_id,
+                               .row_id = order->row_id,
+                               .columns = order->inputs,
+                               .values = list->elements,
+                               .inside = true,
+                               .step = host->packing.words,
+                               .scattered = true,
+                               .used = order->used};
+  for (int g = 0; g < order->inputs; ++g) {
+    const struct pd_flycoo_field *field = &host->packing.index[order->input[g]];
+    sorted->mode[g] = order->input[g];
+    sorted->id[g] = list->elements + field->word;
+    sorted->shift[g] = field->shift;
+    sorted->mask[g] = (uint32_t)((UINT64_C(1) << field->bits) - 1);
+  }
+  return true;
+}
+
 /* In the default variants a partition is sorted by row, and no two have a row in common. */
-static struct list flycoo_cpu_list(const struct pd_flycoo *host, const uint32_t *elements) {
-  static const struct pd_nz_ops sorted = {.rows_together = true, .decode = flycoo_cpu_decode},
+static struct list flycoo_cpu_list(const struct pd_flycoo *host, const uint32_t *elements,
+                                   int mode) {
+  static const struct pd_nz_ops sorted = {.rows_together = true,
+                                          .decode = flycoo_cpu_decode,
+                                          .sorted = flycoo_cpu_sorted},
                                 partitioned = {.decode = flycoo_cpu_decode};
   struct list list = {.head = {.ops = host->sorted ? &sorted : &partitioned,
                                .order = host->order,
                                .nnz = host->nnz,
                                .type = host->type},
                       .host = host,
-                      .elements = elements};
+                      .elements = elements,
+                      .mode = mode};
   memcpy(list.head.dims, host->dims, sizeof list.head.dims);
   return list;
 }
@@ -47,7 +80,7 @@ static struct list flycoo_cpu_list(const struct pd_flycoo *host, const uint32_t 
 static uint64_t flycoo_cpu_workspace_bytes(const void *storage, const uint64_t *ranks,
                                            int threads) {
   const struct pd_flycoo *host = storage;
-  const struct list list = flycoo_cpu_list(host, NULL);
+  const struct list list = flycoo_cpu_list(host, NULL, 0);
   return pd_add_saturated(host->remap ? 2 * pd_flycoo_copy_bytes(host) : 0,
                           pd_nz_walk_cpu.workspace_bytes(&list, ranks, threads));
 }
@@ -55,7 +88,7 @@ static uint64_t flycoo_cpu_workspace_bytes(const void *storage, const uint64_t *
 static polyad_status flycoo_cpu_fill(polyad_context *context, const void *storage,
                                      const uint64_t *ranks, void *pointer) {
   const struct pd_flycoo *host = storage;
-  const struct list list = flycoo_cpu_list(host, NULL);
+  const struct list list = flycoo_cpu_list(host, NULL, 0);
   struct scratch *scratch = pointer;
   scratch->threads = pd_kernel_threads(context, host->nnz, ranks[0]);
   scratch->current = host->elements[0];
@@ -125,7 +158,8 @@ static polyad_status flycoo_cpu_run(polyad_context *context, const void *storage
     pd_log(context, POLYAD_LOG_DEBUG, "flycoo: remapping into the order of mode %d, out of turn",
            pd_shown_mode(context, call->mode));
   if (call->op.into == PD_INTO_ROWS || !host->remap) flycoo_cpu_arrange(host, scratch, call->mode);
-  const struct list list = flycoo_cpu_list(host, scratch->current);
+  const struct list list =
+      flycoo_cpu_list(host, scratch->current, host->remap ? scratch->mode : call->mode);
   PD_TRY(pd_nz_walk_cpu.run(context, &list, scratch->walk, call));
   if (call->op.into == PD_INTO_ROWS && host->remap)
     flycoo_cpu_arrange(host, scratch, (call->mode + 1) % host->order);

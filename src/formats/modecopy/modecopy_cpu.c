@@ -1,8 +1,10 @@
 /* MTTKRP of "modecopy" on the CPU, and a loss's gain and its gradient: the copy of the output mode
- * is a list for the walk that all lists share. In the default variant its rows stand together; in
- * the paper's variants, which are made for GPUs, they do not. */
+ * is a list for the walk that all lists share. In the default variant it is sorted by row, and the
+ * kernels of such lists read it as it is packed; in the paper's variants, which are made for GPUs,
+ * rows do not stand together. */
 #include "formats/modecopy/modecopy_build.h"
 #include "formats/nonzeros/nonzeros.h"
+#include "formats/rowsum/rowsum.h"
 #include "formats/tables.h"
 #include <string.h>
 
@@ -22,8 +24,32 @@ static void modecopy_cpu_decode(const void *list, int mode, uint64_t first, int 
   pd_modecopy_decode_copy(((const struct list *)list)->storage, mode, first, count, chunk);
 }
 
+static bool modecopy_cpu_sorted(const void *list, int mode, struct pd_rowsum *sorted) {
+  const struct pd_modecopy *storage = ((const struct list *)list)->storage;
+  const struct pd_modecopy_copy *copy = &storage->copy[mode];
+  *sorted = (struct pd_rowsum){.nnz = storage->nnz,
+                               .runs = copy->order.rows,
+                               .start_bytes = sizeof *copy->order.row_start,
+                               .row_start = copy->order.row_start,
+                               .row_bytes = copy->order.row_id == NULL ? 0 : 4,
+                               .row_id = copy->order.row_id,
+                               .columns = copy->inputs,
+                               .values = copy->values,
+                               .step = 1};
+  for (int g = 0; g < copy->inputs; ++g) {
+    const struct pd_modecopy_field *field = &copy->field[g];
+    sorted->mode[g] = field->mode;
+    sorted->id[g] = copy->plane[field->plane];
+    sorted->shift[g] = field->shift;
+    sorted->mask[g] = field->mask;
+  }
+  return true;
+}
+
 static struct list modecopy_cpu_list(const struct pd_modecopy *storage) {
-  static const struct pd_nz_ops sorted = {.rows_together = true, .decode = modecopy_cpu_decode},
+  static const struct pd_nz_ops sorted = {.rows_together = true,
+                                          .decode = modecopy_cpu_decode,
+                                          .sorted = modecopy_cpu_sorted},
                                 partitioned = {.decode = modecopy_cpu_decode};
   struct list list = {
       .head = {.ops = storage->variant == PD_MODECOPY_SORTED ? &sorted : &partitioned,

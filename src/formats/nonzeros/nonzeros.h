@@ -6,6 +6,8 @@
 
 #include "formats/format.h"
 
+struct pd_rowsum;
+
 /** Parts of a list in groups that threads may compute at once: no two groups have an output row in
  *  common. Group g has the parts part[group_start[g]] to part[group_start[g + 1] - 1]; part k has
  *  the nonzeros start[k] to start[k + 1] - 1. */
@@ -20,6 +22,9 @@ struct pd_nz_ops {
   bool rows_together;
   /** Nonzeros [first, first + count) of the list of `mode`; count is 1 to PD_CHUNK. */
   void (*decode)(const void *storage, int mode, uint64_t first, int count, struct pd_chunk *block);
+  /** The list of `mode` as the kernels of sorted rows take it, `sorted` all zero before; false: the
+   *  nonzeros are not in the order of the mode. NULL: the format has no such lists. */
+  bool (*sorted)(const void *storage, int mode, struct pd_rowsum *sorted);
   /** How to share out the list of `mode` among threads; NULL: the format has no plan for that. */
   const struct pd_nz_schedule *(*schedule)(const void *storage, int mode);
 };

@@ -1,6 +1,7 @@
-/* MTTKRP on the CPU of formats that list every nonzero, and a loss's gain and its gradient. A chunk
- * of nonzeros is decoded at a time, to addresses of factor rows; the vector kernels of rowsum then
- * sum runs of nonzeros that have the same output row.
+/* MTTKRP on the CPU of formats that list every nonzero, and a loss's gain and its gradient. Lists
+ * that rowsum can read as they are it sums by itself. Of others a chunk of nonzeros is decoded at a
+ * time, to addresses of factor rows; the vector kernels of rowsum then sum runs of nonzeros that
+ * have the same output row.
  *
  * Where an output row's nonzeros stand together, threads take equal numbers of nonzeros, and a row
  * that spans threads is added up in their order. Else every thread adds into an output of its own,
@@ -52,9 +53,27 @@ _Static_assert((int)PD_CHUNK == (int)PD_BLOCK, "a chunk is what the kernels take
 
 /* ---- scratch memory -------------------------------------------------------------------------- */
 
+/* All modes but one. */
+static void nonzeros_cpu_set_columns(const struct pd_nz *head, int mode, struct pd_rowsum *list) {
+  for (int n = 0; n < head->order; ++n)
+    if (n != mode) list->mode[list->columns++] = n;
+}
+
 static bool fits_private(const struct pd_nz *head, uint64_t padded, int threads) {
   return pd_mul_saturated(pd_mul_saturated(pd_longest(head->order, head->dims), padded),
                           8 * (uint64_t)threads) <= PRIVATE_BYTES;
+}
+
+/* Of tables of pairs of short modes, which the driver of sorted lists takes. */
+static uint64_t nonzeros_cpu_table_bytes(const struct pd_nz *head, uint64_t rank) {
+  uint64_t most = 0;
+  for (int mode = 0; mode < head->order && head->ops->sorted != NULL; ++mode) {
+    struct pd_rowsum list = {.nnz = head->nnz};
+    nonzeros_cpu_set_columns(head, mode, &list);
+    uint64_t bytes = pd_pair_tables_bytes(&list, head->dims, head->type, rank);
+    if (bytes > most) most = bytes;
+  }
+  return most;
 }
 
 static uint64_t nonzeros_cpu_workspace_bytes(const void *storage, const uint64_t *ranks,
@@ -64,7 +83,8 @@ static uint64_t nonzeros_cpu_workspace_bytes(const void *storage, const uint64_t
   if (!head->ops->rows_together)
     rows = pd_mul_saturated(pd_longest(head->order, head->dims),
                             fits_private(head, padded, threads) ? (uint64_t)threads : 1);
-  return pd_add_saturated(pd_rowsum_scratch_bytes(ranks[0], 1, threads),
+  return pd_add_saturated(pd_add_saturated(pd_rowsum_scratch_bytes(ranks[0], 1, threads),
+                                           nonzeros_cpu_table_bytes(head, ranks[0])),
                           pd_mul_saturated(pd_mul_saturated(rows, padded), sizeof(double)));
 }
 
@@ -83,6 +103,7 @@ static polyad_status nonzeros_cpu_fill(polyad_context *context, const void *stor
       !pd_mul(rows, scratch->padded, &rows) || rank > UINT64_MAX / 64 / (uint64_t)threads)
     return pd_fail(context, POLYAD_OVERFLOW, "rank %llu is too large", (unsigned long long)rank);
   PD_TRY(pd_rowsum_scratch_create(&scratch->base, head->type, rank, 1, threads, &scratch->kernels));
+  PD_TRY(pd_rowsum_scratch_add_tables(scratch->kernels, nonzeros_cpu_table_bytes(head, rank)));
   PD_TRY(PD_SCRATCH(&scratch->base, (uint64_t)threads, &scratch->ends));
   return head->ops->rows_together ? POLYAD_OK : PD_SCRATCH(&scratch->base, rows, &scratch->rows);
 }
@@ -247,8 +268,7 @@ static void begin_walk(const struct pd_nz *head, const struct scratch *scratch,
   walk->item = pd_type_bytes(head->type);
   walk->gain = 0;
   walk->list = (struct pd_rowsum){0};
-  for (int n = 0; n < head->order; ++n)
-    if (n != call->mode) walk->list.mode[walk->list.columns++] = n;
+  nonzeros_cpu_set_columns(head, call->mode, &walk->list);
   walk->job = pd_rowsum_job_of(&walk->list, head->type, call);
   walk->sums = scratch->kernels->sums + 3 * (uint64_t)thread * scratch->padded;
   walk->b = scratch->kernels->weighing + (uint64_t)thread * pd_rowsum_weighing(scratch->rank);
@@ -324,11 +344,25 @@ static void nonzeros_cpu_zero_rows(const struct pd_matrix *out, uint64_t begin, 
     memset((char *)out->data + i * out->stride * size, 0, out->columns * size);
 }
 
+/* Whether the kernels of sorted rows did it. */
+static bool nonzeros_cpu_run_sorted(const struct pd_nz *head, const struct scratch *scratch,
+                                    const struct pd_call *call) {
+  struct pd_rowsum list = {0};
+  if (head->ops->sorted == NULL || !head->ops->sorted(head, call->mode, &list)) return false;
+  const struct pd_rowsum_job job = pd_rowsum_job_of(&list, head->type, call);
+  if (call->op.into == PD_INTO_SCALAR)
+    *(double *)call->out->data = pd_rowsum_gain(&job, scratch->kernels);
+  else
+    pd_rowsum_run(&job, scratch->kernels);
+  return true;
+}
+
 static polyad_status nonzeros_cpu_run(polyad_context *context, const void *storage, void *pointer,
                                       const struct pd_call *call) {
   (void)context;
   const struct scratch *scratch = pointer;
   const struct pd_nz *head = storage;
+  if (nonzeros_cpu_run_sorted(head, scratch, call)) return POLYAD_OK;
   const enum sharing sharing = choose_sharing(head, scratch, call);
   const struct pd_nz_schedule *schedule =
       sharing == BY_SCHEDULE ? head->ops->schedule(storage, call->mode) : NULL;

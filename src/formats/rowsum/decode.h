@@ -36,28 +36,49 @@ static inline void pd_decode(const void *ids, int id_bytes, uint64_t nnz, const 
     row[p] = row[some - 1];
 }
 
+/** Indices of one column of a list, from nonzero `first` on. */
+struct pd_ids {
+  const void *at;
+  int bytes; /* of one: 2, 4 or 8 */
+};
+
 /** The same for rows of a pair's table. */
-static inline void pd_decode_pair(const struct pd_rowsum *list, const struct pd_source *pair,
-                                  uint64_t stride, uint64_t first, uint64_t count,
-                                  const char **restrict row) {
-  int g = pair->column[0], h = pair->column[1];
+static inline void pd_decode_pair(const struct pd_ids *outer, const struct pd_ids *inner,
+                                  const struct pd_source *pair, uint64_t left, uint64_t stride,
+                                  uint64_t count, const char **restrict row) {
   const char *table = pair->rows;
-  uint64_t left = list->nnz - first, wanted = count + PD_AHEAD;
-  uint64_t some = left < wanted ? left : wanted;
-  if (list->id_bytes[g] == 2 && list->id_bytes[h] == 2 && stride <= UINT32_MAX) {
-    const uint16_t *a = (const uint16_t *)list->id[g] + first;
-    const uint16_t *b = (const uint16_t *)list->id[h] + first;
-    uint32_t inner = (uint32_t)pair->inner; /* fewer than 2^32 rows: both modes are short */
+  uint64_t wanted = count + PD_AHEAD, some = left < wanted ? left : wanted;
+  const uint32_t rows = (uint32_t)pair->inner; /* fewer than 2^32 rows: both modes are short */
+  if (outer->bytes == 2 && inner->bytes == 2 && stride <= UINT32_MAX) {
+    const uint16_t *a = outer->at, *b = inner->at;
     for (uint64_t p = 0; p < some; ++p)
-      row[p] = table + (uint64_t)(a[p] * inner + b[p]) * (uint32_t)stride;
+      row[p] = table + (uint64_t)(a[p] * rows + b[p]) * (uint32_t)stride;
+  } else if (outer->bytes == 4 && inner->bytes == 4 && stride <= UINT32_MAX) {
+    const uint32_t *a = outer->at, *b = inner->at;
+    for (uint64_t p = 0; p < some; ++p)
+      row[p] = table + (uint64_t)(a[p] * rows + b[p]) * (uint32_t)stride;
   } else {
     for (uint64_t p = 0; p < some; ++p)
-      row[p] = table +
-               (pd_rowsum_id(list, g, first + p) * pair->inner + pd_rowsum_id(list, h, first + p)) *
-                   stride;
+      row[p] = table + (pd_id_at(outer->at, outer->bytes, p) * pair->inner +
+                        pd_id_at(inner->at, inner->bytes, p)) *
+                           stride;
   }
   for (uint64_t p = some; p < wanted; ++p)
     row[p] = row[some - 1];
+}
+
+/** Unpacks `count` indices: what a loop needs is in registers, so that it is one of vectors. */
+static inline void pd_unpack(const uint32_t *word, size_t step, int shift, uint32_t mask,
+                             uint64_t count, uint32_t *restrict id) {
+  if (step == 1)
+    for (uint64_t p = 0; p < count; ++p)
+      id[p] = word[p] >> shift & mask;
+  else if (mask <= UINT32_MAX >> shift)
+    for (uint64_t p = 0; p < count; ++p)
+      id[p] = word[p * step] >> shift & mask;
+  else
+    for (uint64_t p = 0; p < count; ++p)
+      id[p] = (uint32_t)((word[p * step] | (uint64_t)word[p * step + 1] << 32) >> shift) & mask;
 }
 
 /** The same for a permuted list. */

@@ -84,7 +84,7 @@ static inline uint64_t pd_rowsum_start(const struct pd_rowsum *list, uint64_t ro
 uint64_t pd_rowsum_run_of(const struct pd_rowsum *list, uint64_t p);
 
 static inline uint64_t pd_rowsum_row(const struct pd_rowsum *list, uint64_t row) {
-  return pd_id_at(list->row_id, list->row_bytes, row);
+  return list->row_bytes == 0 ? row : pd_id_at(list->row_id, list->row_bytes, row);
 }
 
 /** Where the indices and the value of nonzero p are. */

@@ -48,6 +48,7 @@ static void write_row(const struct pd_rowsum_job *job, const struct pd_column_bl
  * behind it). */
 static void zero_around(const struct pd_rowsum_job *job, uint64_t run) {
   const struct pd_rowsum *list = job->list;
+  if (list->scattered || list->row_bytes == 0) return; /* rowsum.c has done that; none is empty */
   uint64_t here = pd_rowsum_row(list, run);
   uint64_t from = run == 0 ? 0 : pd_rowsum_row(list, run - 1) + 1;
   if (from < here) pd_rowsum_zero(job, from, here);
@@ -67,18 +68,35 @@ static void start_run(const struct pd_rowsum_pass *pass, struct pd_run *run) {
   }
 }
 
-/* Values of a permuted list, one after the other. */
+/* Values of a permuted list, or of one that has them between indices, one after the other. */
 static const char *gather(const struct pd_rowsum_job *job, uint64_t first, uint64_t count,
                           double *room) {
   const struct pd_rowsum *list = job->list;
-  for (uint64_t p = 0; p < count; ++p) {
-    uint64_t at = pd_rowsum_place(list, first + p);
+  const size_t item = pd_type_bytes(job->type), step = list->inside ? 4 * (size_t)list->step : item;
+  const char *values = list->values;
+  for (uint64_t p = 0; p < count; ++p)
     if (job->type == POLYAD_F32)
-      ((float *)room)[p] = ((const float *)list->values)[at];
+      memcpy((float *)room + p, values + pd_rowsum_place(list, first + p) * step, sizeof(float));
     else
-      room[p] = ((const double *)list->values)[at];
-  }
+      memcpy(room + p, values + pd_rowsum_place(list, first + p) * step, sizeof *room);
   return (const char *)room;
+}
+
+/* Indices of a column from nonzero `first` on; those of a packed list are unpacked into `room`. */
+static inline struct pd_ids ids_of(const struct pd_rowsum *list, int g, uint64_t first,
+                                   uint64_t count, uint32_t *room) {
+  if (list->step == 0) {
+    pd_fetch_stream(list->id[g], (uint64_t)list->id_bytes[g], first);
+    return (struct pd_ids){.at = (const char *)list->id[g] + first * (uint64_t)list->id_bytes[g],
+                           .bytes = list->id_bytes[g]};
+  }
+  const uint64_t left = list->nnz - first, wanted = count + PD_AHEAD;
+  const size_t step = (size_t)list->step;
+  const uint32_t *word = (const uint32_t *)list->id[g];
+  if (step == 1 || g == 0) pd_fetch_stream(word, step * sizeof *word, first);
+  pd_unpack(word + first * step, step, list->shift[g], list->mask[g], left < wanted ? left : wanted,
+            room);
+  return (struct pd_ids){.at = room, .bytes = 4};
 }
 
 /* Addresses of the stored rows of Pi. */
@@ -94,9 +112,10 @@ static void decode_stored(const struct pd_rowsum_job *job, uint64_t first, uint6
 static const char *decode(const struct pd_rowsum_pass *pass, uint64_t first, uint64_t count,
                           const char *(*row_of)[PD_BLOCK + PD_AHEAD], double *room) {
   const struct pd_rowsum *list = pass->job->list;
-  const uint64_t item = pd_type_bytes(pass->job->type);
+  const uint64_t item = pd_type_bytes(pass->job->type), left = list->nnz - first;
   const char *values = (const char *)list->values + first * item;
-  if (list->place == NULL)
+  _Alignas(64) uint32_t id[2][PD_BLOCK + PD_AHEAD];
+  if (list->place == NULL && !list->inside)
     pd_fetch_stream(list->values, item, first);
   else
     values = gather(pass->job, first, count, room);
@@ -112,14 +131,13 @@ static const char *decode(const struct pd_rowsum_pass *pass, uint64_t first, uin
       pd_decode_places(list, g, source->rows, stride, first, count, row_of[k]);
       continue;
     }
-    pd_fetch_stream(list->id[g], (uint64_t)list->id_bytes[g], first);
+    const struct pd_ids outer = ids_of(list, g, first, count, id[0]);
     if (source->columns == 1) {
-      pd_decode(list->id[g], list->id_bytes[g], list->nnz, source->rows, stride, first, count,
-                row_of[k]);
+      pd_decode(outer.at, outer.bytes, left, source->rows, stride, 0, count, row_of[k]);
       continue;
     }
-    pd_fetch_stream(list->id[h], (uint64_t)list->id_bytes[h], first);
-    pd_decode_pair(list, source, stride, first, count, row_of[k]);
+    const struct pd_ids inner = ids_of(list, h, first, count, id[1]);
+    pd_decode_pair(&outer, &inner, source, left, stride, count, row_of[k]);
   }
   return values;
 }

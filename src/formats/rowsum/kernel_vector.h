@@ -56,7 +56,7 @@ static inline __attribute__((always_inline)) void PD_NAME(multiply)(const char *
                                                                     int distance, int columns,
                                                                     uint64_t first, uint64_t tail,
                                                                     VAL x, VEC *product) {
-  PD_EACH_VECTOR product[v] = (VEC){0} + x;
+  PD_EACH_VECTOR product[v] = x - (VEC){0}; /* x in every lane; 0 + x would add, for 0 + -0 is 0 */
   if (columns < 1 || columns > 4) {
     PD_ROLLED for (int g = 0; g < columns; ++g) {
       const char *row = PD_NAME(from)(at[g * distance], first);

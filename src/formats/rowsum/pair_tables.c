@@ -6,7 +6,7 @@ enum { LEAST_REUSE = 8 }; /* nonzeros per row of a table that make it worth its 
 
 /* Bytes that a table may have: part of a core's second level of cache, since the rows of the
  * longer modes go through it, too. */
-static uint64_t most_bytes(void) { return pd_machine_cache(2) / 4; }
+static uint64_t most_bytes(void) { return pd_machine_cache(2) / 2; }
 
 /* Rows of the pair's table; 0: not worth it or not held by the cache. */
 static uint64_t pair_rows(uint64_t nnz, uint64_t row_bytes, uint64_t first, uint64_t second) {

@@ -186,6 +186,14 @@ void pd_rowsum_zero(const struct pd_rowsum_job *job, uint64_t begin, uint64_t en
       memset(to, 0, job->rank * item);
 }
 
+/* Rows without nonzeros, of a list whose rows do not ascend. */
+static void zero_unused(const struct pd_rowsum_job *job, const struct pd_rowsum_scratch *scratch) {
+  const uint32_t *used = job->list->used;
+#pragma omp parallel for num_threads(scratch->workers) schedule(static)
+  for (uint64_t i = 0; i < job->out_rows; ++i)
+    if ((used[i / 32] >> i % 32 & 1) == 0) pd_rowsum_zero(job, i, i + 1);
+}
+
 /* Permuted lists: rows that threads share begin with zero. */
 static void clear_shared_rows(const struct pd_rowsum_job *job,
                               const struct pd_rowsum_scratch *scratch) {
@@ -267,6 +275,7 @@ void pd_rowsum_run(const struct pd_rowsum_job *job, struct pd_rowsum_scratch *sc
     pd_rowsum_zero(job, 0, job->out_rows);
     return;
   }
+  if (job->list->used != NULL) zero_unused(job, scratch);
   if (job->list->place != NULL) clear_shared_rows(job, scratch);
   drive_parts(job, scratch);
   if (job->list->place == NULL) rowsum_join_parts(job, scratch);

@@ -23,7 +23,7 @@
 struct pd_rowsum {
   uint64_t nnz, runs;
   int start_bytes;                /* of one row_start: 4 or 8 */
-  int row_bytes;                  /* of one row_id: 4 or 8 */
+  int row_bytes;                  /* of one row_id: 4 or 8; 0: run k is output row k */
   const void *row_start;          /* runs + 1 */
   const void *row_id;             /* runs */
   int block_shift;                /* a block has 2^block_shift rows; tiled lists only */
@@ -39,6 +39,14 @@ struct pd_rowsum {
    * by atomic additions. NULL: a list of its own. */
   const void *place;
   int place_bytes; /* 4 or 8 */
+  /* A packed list, a view of what somebody else owns, has each index in bits of a word of 32 bits,
+   * or of two neighbouring ones: (word p * step of id[g] >> shift[g]) & mask[g]. 0: not packed. */
+  int step;
+  int shift[POLYAD_MAX_ORDER];
+  uint32_t mask[POLYAD_MAX_ORDER];
+  bool inside;          /* the value of nonzero p is at word p * step of values */
+  bool scattered;       /* rows do not ascend: `used` tells which of the output have nonzeros */
+  const uint32_t *used; /* bit i % 32 of word i / 32: row i has; NULL: all have */
 };
 
 /** Memory of running jobs of one type and rank, and the kernels they use. */
