@@ -44,11 +44,14 @@ static void fill(struct side *side, struct pd_matrix *matrix, polyad_type type, 
   free(narrow);
 }
 
-/* v is a Gram matrix of `rank - missing` independent columns, the others copies of the first. */
+/* v is a Gram matrix of `rank - missing` independent columns, the others copies of the first. The
+ * noise of n columns has singular values of up to sqrt(n / 3) beside that of its mean: 18 for
+ * 1,024, which a diagonal of 40 keeps away from zero. */
 static void make_side(struct side *side, const char *device, polyad_type type, uint64_t rows,
                       uint64_t rank, uint64_t missing) {
   memset(side, 0, sizeof *side);
   uint64_t state = 12345 + rank;
+  double diagonal = rank > 1024 ? 40 : 3;
   size_t square = (size_t)(rank * rank), tall = (size_t)(rows * rank), base = (size_t)rank + 5;
   double *a = malloc(base * rank * sizeof *a), *v = calloc(square, sizeof *v);
   double *x = malloc(tall * sizeof *x), *m = malloc(tall * sizeof *m);
@@ -56,7 +59,7 @@ static void make_side(struct side *side, const char *device, polyad_type type, u
   assert_true(a != NULL && v != NULL && x != NULL && m != NULL && lambda != NULL);
   for (size_t i = 0; i < base; ++i)
     for (size_t r = 0; r < rank; ++r)
-      a[i * rank + r] = r >= rank - missing ? a[i * rank] : noise(&state) + (i == r ? 3 : 0);
+      a[i * rank + r] = r >= rank - missing ? a[i * rank] : noise(&state) + (i == r ? diagonal : 0);
   for (size_t i = 0; i < base; ++i)
     for (size_t r = 0; r < rank; ++r)
       for (size_t s = 0; s < rank; ++s)
