@@ -2,7 +2,7 @@
  * tensors of all kinds against sums in binary128: as functions of tensors and models give them, and
  * as CP-ALS finds them from MTTKRP, Gram matrices and a plan's nonzeros. */
 #include "core/numbers.h"
-#include "figures.h"
+#include "drawn.h"
 #include "harness.h"
 #include "linalg/linalg.h"
 #include "oracle/inner_oracle.h"
@@ -14,8 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t drawn_count, compared, drawn;
-static bool planted;
+static uint64_t drawn;
 
 /* One case, as the library has it. */
 struct setting {
@@ -267,9 +266,5 @@ static void test_drawn_cases(void **state) {
 
 /* usage: drawn COUNT [planted] */
 int main(int count, char **arguments) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_drawn_cases)};
-  if (count < 3 || strcmp(arguments[1], "drawn") != 0) return 2;
-  drawn_count = strtoull(arguments[2], NULL, 10);
-  planted = count > 3;
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return drawn_asked(count, arguments) ? run_drawn(test_drawn_cases) : 2;
 }

@@ -1,7 +1,7 @@
 /* MTTKRP of every format, variant and instruction set against the oracle, and properties that
  * need none. */
 #include "core/isa.h"
-#include "figures.h"
+#include "drawn.h"
 #include "harness.h"
 #include "plan/plan.h"
 #include "property/mttkrp_case.h"
@@ -63,13 +63,6 @@ static bool supported(const char *name, const struct mttkrp_case *from) {
   return from->order >= format->min_order && from->order <= format->max_order;
 }
 
-/* Of test_drawn_cases: how many are to be compared, not every format taking every order, how many
- * were, and whether a fault is planted in each. */
-static uint64_t drawn_count, compared;
-/* Of those with a mode that is longer for the library: how many there were, and the longest. */
-static uint64_t longer, longest;
-static bool planted;
-
 /* Whether every combination is tested; without it some for each case and rank. */
 static bool all_combinations;
 
@@ -100,8 +93,8 @@ static void against_oracle(const char *format, const char *variant) {
            turn.threads);
   if (plan != NULL && problem_compare(context, plan, &turn.problem, what)) {
     ++compared;
-    if (turn.problem.length > longest) longest = turn.problem.length;
-    longer += turn.problem.length > 0;
+    if (turn.problem.length > longest_mode) longest_mode = turn.problem.length;
+    long_modes += turn.problem.length > 0;
   }
   polyad_plan_destroy(plan);
   polyad_context_destroy(context);
@@ -355,23 +348,13 @@ static void test_drawn_cases(void **state) {
     property_one_variant("cpu", PD_OPS_MTTKRP, k, against_oracle);
     problem_free(&turn.problem);
   }
-  assert_true(planted || drawn_count < 500 || (longer > drawn_count / 20 && longest > 1U << 30));
-  if (!planted)
-    record_figures("drawn_mttkrp", 3,
-                   (struct figure[]){{"tensors", (long)compared},
-                                     {"with_a_long_mode", (long)longer},
-                                     {"longest_mode", (long)longest}});
+  drawn_finish("drawn_mttkrp");
 }
 
 /* usage: [all | drawn COUNT [planted]] */
 int main(int count, char **arguments) {
   all_combinations = count > 1 && strcmp(arguments[1], "all") == 0;
-  if (count > 2 && strcmp(arguments[1], "drawn") == 0) {
-    const struct CMUnitTest drawn[] = {cmocka_unit_test(test_drawn_cases)};
-    drawn_count = strtoull(arguments[2], NULL, 10);
-    planted = count > 3;
-    return cmocka_run_group_tests(drawn, NULL, NULL);
-  }
+  if (drawn_asked(count, arguments)) return run_drawn(test_drawn_cases);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_every_case),   cmocka_unit_test(test_every_instruction_set),
       cmocka_unit_test(test_same_bits),    cmocka_unit_test(test_linear),

@@ -1,6 +1,6 @@
 /* Phi of every format that has it against the oracle: variants, instruction sets, ranks, numbers
  * of threads, both precisions, rows of Pi stored and made on the fly. */
-#include "figures.h"
+#include "drawn.h"
 #include "harness.h"
 
 #include "core/isa.h"
@@ -31,13 +31,6 @@ enum { CASES = sizeof cases / sizeof *cases };
 static const size_t ranks[] = {1, 3, 8, 15, 16, 17, 32, 64, 65, 129};
 enum { RANKS = sizeof ranks / sizeof *ranks };
 static const double EPSILON = 1e-10;
-
-/* Of test_drawn_cases: how many are to be compared, not every format taking every order, how many
- * were, and whether a fault is planted in each. */
-static uint64_t drawn_count, compared;
-/* Of those with a mode that is longer for the library: how many there were, and the longest. */
-static uint64_t longer, longest;
-static bool planted;
 
 struct setting {
   const char *format, *variant;
@@ -199,8 +192,8 @@ static void run_case(const struct setting *setting, const struct mttkrp_case *fr
     for (int mode = 0; mode < from->order; ++mode)
       run_mode(context, plan, workspace, &problem, setting, mode);
     ++compared;
-    if (problem.length > longest) longest = problem.length;
-    longer += problem.length > 0;
+    if (problem.length > longest_mode) longest_mode = problem.length;
+    long_modes += problem.length > 0;
   }
   polyad_workspace_destroy(workspace);
   polyad_plan_destroy(plan);
@@ -274,22 +267,12 @@ static void test_drawn_cases(void **state) {
   (void)state;
   for (drawn = 0; compared < drawn_count; ++drawn)
     property_one_variant("cpu", PD_OPS_GRADIENT, drawn, drawn_case);
-  assert_true(planted || drawn_count < 500 || (longer > drawn_count / 20 && longest > 1U << 30));
-  if (!planted)
-    record_figures("drawn_phi", 3,
-                   (struct figure[]){{"tensors", (long)compared},
-                                     {"with_a_long_mode", (long)longer},
-                                     {"longest_mode", (long)longest}});
+  drawn_finish("drawn_phi");
 }
 
 /* usage: [drawn COUNT [planted]] */
 int main(int count, char **arguments) {
-  if (count > 2 && strcmp(arguments[1], "drawn") == 0) {
-    const struct CMUnitTest only[] = {cmocka_unit_test(test_drawn_cases)};
-    drawn_count = strtoull(arguments[2], NULL, 10);
-    planted = count > 3;
-    return cmocka_run_group_tests(only, NULL, NULL);
-  }
+  if (drawn_asked(count, arguments)) return run_drawn(test_drawn_cases);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_every_case),
       cmocka_unit_test(test_every_instruction_set),

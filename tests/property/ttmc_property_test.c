@@ -1,7 +1,7 @@
 /* The tensor-times-matrix chain of every format, variant and instruction set against the oracle,
  * and properties that need none. */
 #include "core/isa.h"
-#include "figures.h"
+#include "drawn.h"
 #include "harness.h"
 #include "plan/plan.h"
 #include "property/ttmc_case.h"
@@ -40,13 +40,6 @@ static void options_for(const char *format, const char *variant, int turn,
   options->precision = turn % 2 ? POLYAD_F32 : POLYAD_F64;
   options->force_index64 = turn % 4 == 3;
 }
-
-/* Of test_drawn_cases: how many are to be compared, not every format taking every order, how many
- * were, and whether a fault is planted in each. */
-static uint64_t drawn_count, compared;
-/* Of those with a mode that is longer for the library: how many there were, and the longest. */
-static uint64_t longer, longest;
-static bool planted;
 
 static enum pd_isa best_isa;
 
@@ -214,8 +207,8 @@ static void drawn_against_oracle(const char *format, const char *variant) {
   snprintf(what, sizeof what, "%s/%s, drawn case %llu", format, variant, (unsigned long long)drawn);
   if (plan != NULL && ttmc_problem_compare(context, plan, &problem, false, what)) {
     ++compared;
-    if (problem.tensor.length > longest) longest = problem.tensor.length;
-    longer += problem.tensor.length > 0;
+    if (problem.tensor.length > longest_mode) longest_mode = problem.tensor.length;
+    long_modes += problem.tensor.length > 0;
   }
   polyad_plan_destroy(plan);
   ttmc_problem_free(&problem);
@@ -227,22 +220,12 @@ static void test_drawn_cases(void **state) {
   (void)state;
   for (drawn = 0; compared < drawn_count; ++drawn)
     property_one_variant("cpu", PD_OPS_TTMC, drawn, drawn_against_oracle);
-  assert_true(planted || drawn_count < 500 || (longer > drawn_count / 20 && longest > 1U << 30));
-  if (!planted)
-    record_figures("drawn_ttmc", 3,
-                   (struct figure[]){{"tensors", (long)compared},
-                                     {"with_a_long_mode", (long)longer},
-                                     {"longest_mode", (long)longest}});
+  drawn_finish("drawn_ttmc");
 }
 
 /* usage: [drawn COUNT [planted]] */
 int main(int count, char **arguments) {
-  if (count > 2 && strcmp(arguments[1], "drawn") == 0) {
-    const struct CMUnitTest only[] = {cmocka_unit_test(test_drawn_cases)};
-    drawn_count = strtoull(arguments[2], NULL, 10);
-    planted = count > 3;
-    return cmocka_run_group_tests(only, NULL, NULL);
-  }
+  if (drawn_asked(count, arguments)) return run_drawn(test_drawn_cases);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_every_case),
       cmocka_unit_test(test_same_bits),

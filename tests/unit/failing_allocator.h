@@ -42,13 +42,10 @@ static inline void failing_release(void *user, void *pointer, size_t bytes) {
   free(pointer);
 }
 
-/* Runs `body` with the first, second, ... allocation failing until it succeeds: each failure must
- * be POLYAD_OUT_OF_MEMORY with a message and leave nothing behind. `body` destroys what it makes.
- * Returns how many allocations the body needed. */
-static inline long sweep_failures(polyad_status (*body)(polyad_context *, void *), void *data,
-                                  int threads) {
+static inline long sweep_allocations(polyad_status (*body)(polyad_context *, void *), void *data,
+                                     int threads, bool once) {
   for (long n = 0;; ++n) {
-    struct failing_allocator state = {1, 0, false};
+    struct failing_allocator state = {1, 0, once};
     polyad_allocator allocator = {failing_allocate, failing_release, &state};
     polyad_context *limited;
     assert_int_equal(polyad_context_create_with_allocator(&allocator, &limited), POLYAD_OK);
@@ -64,6 +61,20 @@ static inline long sweep_failures(polyad_status (*body)(polyad_context *, void *
     assert_int_equal(atomic_load(&state.live), 0);
     if (status == POLYAD_OK) return n;
   }
+}
+
+/* Runs `body` with the first, second, ... allocation and all behind it failing until it succeeds:
+ * each failure must be POLYAD_OUT_OF_MEMORY with a message and leave nothing behind. `body`
+ * destroys what it makes. Returns how many allocations the body needed. */
+static inline long sweep_failures(polyad_status (*body)(polyad_context *, void *), void *data,
+                                  int threads) {
+  return sweep_allocations(body, data, threads, false);
+}
+
+/* The same with one failing alone: what follows a failure finds memory again. */
+static inline long sweep_single_failures(polyad_status (*body)(polyad_context *, void *),
+                                         void *data, int threads) {
+  return sweep_allocations(body, data, threads, true);
 }
 
 #endif

@@ -1,6 +1,7 @@
 /* Models as directories of text; the strongest rows of a component. */
 #include "harness.h"
 
+#include "failing_allocator.h"
 #include "io/file_format.h"
 #include "tensor/ktensor.h"
 #include <math.h>
@@ -95,24 +96,11 @@ static void a_directory_holds_the_model(void **state) {
   polyad_context_destroy(context);
 }
 
-static long allocations_left = -1;
-
-static void *allocate(void *user, size_t alignment, size_t bytes) {
-  (void)user;
-  if (allocations_left-- == 0) return NULL;
-  return aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-}
-
-static void release(void *user, void *pointer, size_t bytes) {
-  (void)user;
-  (void)bytes;
-  free(pointer);
-}
-
 /* Whatever fails on the way, nothing is left in the directory above. */
 static void a_failure_leaves_nothing(void **state) {
   (void)state;
-  const polyad_allocator allocator = {allocate, release, NULL};
+  struct failing_allocator one = {-1, 0, true};
+  const polyad_allocator allocator = {failing_allocate, failing_release, &one};
   polyad_context *context;
   assert_int_equal(polyad_context_create_with_allocator(&allocator, &context), POLYAD_OK);
   polyad_ktensor *ktensor = model(context);
@@ -120,9 +108,9 @@ static void a_failure_leaves_nothing(void **state) {
   uint64_t before = polyad_memory_in_use(context);
   polyad_status status = POLYAD_OUT_OF_MEMORY;
   for (long n = 0; status != POLYAD_OK; ++n) {
-    allocations_left = n;
+    atomic_store(&one.until_failure, n);
     status = polyad_ktensor_write_directory(context, ktensor, tensor, 2, "out");
-    allocations_left = -1;
+    atomic_store(&one.until_failure, -1);
     assert_int_equal(polyad_memory_in_use(context), before);
     assert_true(status == POLYAD_OK || status == POLYAD_OUT_OF_MEMORY);
     /* rmdir succeeds only where nothing is left. */
