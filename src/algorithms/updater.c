@@ -117,8 +117,9 @@ polyad_status polyad_updater_set_forget(polyad_context *context, polyad_updater 
   return POLYAD_OK;
 }
 
-polyad_status pd_updater_model(polyad_context *context, const polyad_updater *updater,
-                               polyad_ktensor **model) {
+/* The model as polyad_updater_model() makes it. */
+static polyad_status updater_copy_model(polyad_context *context, const polyad_updater *updater,
+                                        polyad_ktensor **model) {
   const struct pd_double_model *from = &updater->model;
   PD_TRY(polyad_ktensor_create(context, from->order, from->rows, from->rank, updater->type, model));
   polyad_ktensor *made = *model;
@@ -142,5 +143,5 @@ polyad_status polyad_updater_model(polyad_context *context, const polyad_updater
   if (updater == NULL || model == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "updater or model is NULL");
   *model = NULL;
-  return pd_updater_model(context, updater, model);
+  return updater_copy_model(context, updater, model);
 }

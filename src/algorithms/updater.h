@@ -29,8 +29,4 @@ struct polyad_updater {
 polyad_status pd_updater_start(polyad_context *context, const polyad_ktensor *model,
                                const polyad_update_options *options, polyad_updater **updater);
 
-/** The model as polyad_updater_model() makes it. */
-polyad_status pd_updater_model(polyad_context *context, const polyad_updater *updater,
-                               polyad_ktensor **model);
-
 #endif

@@ -147,12 +147,13 @@ bool pd_cancelled(const polyad_context *context) {
   return atomic_load(&((polyad_context *)(uintptr_t)context)->cancelled) != 0;
 }
 
-bool pd_log_wanted(const polyad_context *context, polyad_log_level level) {
+/* Whether a message of this level would be seen (to skip preparing it). */
+static bool log_wanted(const polyad_context *context, polyad_log_level level) {
   return context->log != NULL && level <= context->log_level;
 }
 
 void pd_log(polyad_context *context, polyad_log_level level, const char *format, ...) {
-  if (!pd_log_wanted(context, level)) return;
+  if (!log_wanted(context, level)) return;
   char text[2048];
   va_list arguments;
   va_start(arguments, format);

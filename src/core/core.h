@@ -144,8 +144,6 @@ const char *pd_bytes_text(char out[32], uint64_t bytes);
 
 void pd_log(polyad_context *context, polyad_log_level level, const char *format, ...)
     PD_PRINTF(3, 4);
-/** Whether a message of this level would be seen (to skip preparing it). */
-bool pd_log_wanted(const polyad_context *context, polyad_log_level level);
 
 /** Tells the progress function; true when the run should end. */
 bool pd_report_progress(polyad_context *context, const polyad_progress *progress);

@@ -1,6 +1,7 @@
 #include "device/nonzero_list.h"
 
-uint64_t pd_list_bytes(const struct pd_nonzeros *nonzeros) {
+/* Bytes on the device. */
+static uint64_t nonzero_list_bytes(const struct pd_nonzeros *nonzeros) {
   uint64_t each = pd_type_bytes(nonzeros->type);
   for (int n = 0; n < nonzeros->order; ++n)
     each += (uint64_t)pd_index_bytes(nonzeros->dims[n]);
@@ -24,7 +25,8 @@ polyad_status pd_list_create(polyad_context *context, const struct pd_device *de
   list->order = nonzeros->order;
   list->nnz = nonzeros->nnz;
   list->type = nonzeros->type;
-  PD_TRY_CLEANUP(pd_memory_check(context, pd_list_bytes(nonzeros), "the nonzeros for residuals"));
+  PD_TRY_CLEANUP(
+      pd_memory_check(context, nonzero_list_bytes(nonzeros), "the nonzeros for residuals"));
   PD_TRY_CLEANUP(pd_nonzeros_to_arrays(context, nonzeros, index, &values));
   for (int n = 0; n < list->order; ++n) {
     list->index_bytes[n] = pd_index_bytes(nonzeros->dims[n]);

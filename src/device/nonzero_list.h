@@ -17,8 +17,6 @@ struct pd_list {
   bool goes_on; /* sums over it are added to those over the list before */
 };
 
-/** Bytes on the device. */
-uint64_t pd_list_bytes(const struct pd_nonzeros *nonzeros);
 /** Decodes into memory of the host, one array after the other, and copies it to the device. */
 polyad_status pd_list_create(polyad_context *context, const struct pd_device *device,
                              const struct pd_nonzeros *nonzeros, struct pd_list **list);

@@ -48,7 +48,8 @@ static uint64_t block_entries(const struct pd_ptn_header *header) {
   return header->nnz < PD_PTN_BLOCK_ENTRIES ? header->nnz : PD_PTN_BLOCK_ENTRIES;
 }
 
-uint64_t pd_ptn_blocks_bytes(const struct pd_ptn_header *header) {
+/* Bytes that an open file takes. */
+static uint64_t open_blocks_bytes(const struct pd_ptn_header *header) {
   uint64_t bytes = header->section[pd_ptn_checksum_section(header)].bytes;
   for (int s = 0; s <= (int)header->order; ++s)
     bytes += block_entries(header) * pd_ptn_entry_bytes(header, s);
@@ -59,7 +60,7 @@ static polyad_status ptn_blocks_make_room(struct pd_ptn_blocks *blocks) {
   const struct pd_ptn_header *header = &blocks->header;
   polyad_context *context = blocks->context;
   const struct pd_ptn_section *last = &header->section[pd_ptn_checksum_section(header)];
-  PD_TRY(pd_memory_check(context, pd_ptn_blocks_bytes(header), "reading a file in blocks"));
+  PD_TRY(pd_memory_check(context, open_blocks_bytes(header), "reading a file in blocks"));
   PD_TRY(pd_ptn_source_load(context, &blocks->source, last->offset, last->bytes, header->file_bytes,
                             (void **)&blocks->checksums));
   PD_TRY(pd_ptn_check_checksums(context, blocks->source.path, header, blocks->checksums));

@@ -36,8 +36,6 @@ polyad_status pd_ptn_blocks_open(polyad_context *context, const char *path,
  *  messages. */
 polyad_status pd_ptn_blocks_take(polyad_context *context, const char *path, struct pd_spill *spill,
                                  struct pd_ptn_blocks *blocks);
-/** Bytes that an open file takes. */
-uint64_t pd_ptn_blocks_bytes(const struct pd_ptn_header *header);
 /** Begins a pass at the first block. */
 polyad_status pd_ptn_blocks_rewind(struct pd_ptn_blocks *blocks);
 /** Reads and checks the next block: blocks->count nonzeros, 0 behind the last.

@@ -40,6 +40,15 @@ static bool add_section(struct pd_ptn_header *header, uint32_t kind, uint32_t mo
   return true;
 }
 
+/* Number of block checksums of a section. */
+static uint64_t section_blocks(const struct pd_ptn_header *header, int section) {
+  const struct pd_ptn_section *s = &header->section[section];
+  if (s->kind == PD_PTN_CHECKSUMS) return 0;
+  if (s->kind == PD_PTN_LABELS)
+    return s->bytes / PD_PTN_BLOCK_BYTES + (s->bytes % PD_PTN_BLOCK_BYTES != 0);
+  return pd_ptn_array_blocks(header);
+}
+
 bool pd_ptn_lay_out(struct pd_ptn_header *header, uint64_t label_bytes) {
   header->section_count = 0;
   header->file_bytes = sizeof *header;
@@ -49,22 +58,14 @@ bool pd_ptn_lay_out(struct pd_ptn_header *header, uint64_t label_bytes) {
   if (label_bytes > 0 && !add_section(header, PD_PTN_LABELS, 0, label_bytes, 1)) return false;
   uint64_t blocks = 0;
   for (int s = 0; s < (int)header->section_count; ++s)
-    blocks += pd_ptn_section_blocks(header, s);
+    blocks += section_blocks(header, s);
   return add_section(header, PD_PTN_CHECKSUMS, 0, blocks, sizeof(uint64_t));
-}
-
-uint64_t pd_ptn_section_blocks(const struct pd_ptn_header *header, int section) {
-  const struct pd_ptn_section *s = &header->section[section];
-  if (s->kind == PD_PTN_CHECKSUMS) return 0;
-  if (s->kind == PD_PTN_LABELS)
-    return s->bytes / PD_PTN_BLOCK_BYTES + (s->bytes % PD_PTN_BLOCK_BYTES != 0);
-  return pd_ptn_array_blocks(header);
 }
 
 uint64_t pd_ptn_first_checksum(const struct pd_ptn_header *header, int section) {
   uint64_t first = 0;
   for (int s = 0; s < section; ++s)
-    first += pd_ptn_section_blocks(header, s);
+    first += section_blocks(header, s);
   return first;
 }
 
@@ -89,7 +90,7 @@ void pd_ptn_seal(struct pd_ptn_header *header, const uint64_t *checksums) {
   for (int s = 0; s < last; ++s)
     header->section[s].checksum =
         XXH3_64bits(checksums + pd_ptn_first_checksum(header, s),
-                    (size_t)pd_ptn_section_blocks(header, s) * sizeof *checksums);
+                    (size_t)section_blocks(header, s) * sizeof *checksums);
   header->section[last].checksum = XXH3_64bits(checksums, (size_t)header->section[last].bytes);
   pd_binary_seal(header);
 }

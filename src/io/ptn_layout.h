@@ -69,8 +69,6 @@ void pd_ptn_seal(struct pd_ptn_header *header, const uint64_t *checksums);
 void pd_ptn_labels_checksums(const struct pd_ptn_header *header, const char *labels,
                              uint64_t *checksums);
 
-/** Number of block checksums of a section. */
-uint64_t pd_ptn_section_blocks(const struct pd_ptn_header *header, int section);
 /** Place of the first of them in the table of checksums. */
 uint64_t pd_ptn_first_checksum(const struct pd_ptn_header *header, int section);
 

@@ -98,8 +98,9 @@ static polyad_status toolbox_model_assemble(polyad_context *context, polyad_type
   return POLYAD_OK;
 }
 
-polyad_status pd_toolbox_read_ktensor(struct pd_scanner *scanner, polyad_type type,
-                                      polyad_ktensor **ktensor) {
+/* Reads a whole ktensor or ttensor, from its first word to the end of the file. */
+static polyad_status toolbox_read_ktensor(struct pd_scanner *scanner, polyad_type type,
+                                          polyad_ktensor **ktensor) {
   struct parts parts = {0};
   polyad_status status = read_parts(scanner, type, &parts);
   if (status == POLYAD_OK) status = toolbox_model_assemble(scanner->context, type, &parts, ktensor);
@@ -112,7 +113,7 @@ polyad_status pd_toolbox_read_model(polyad_context *context, struct pd_input *in
   struct pd_scanner *scanner = NULL;
   PD_TRY(pd_scanner_create(context, input, &scanner));
   polyad_status status = model->wanted == POLYAD_CONTENTS_KTENSOR
-                             ? pd_toolbox_read_ktensor(scanner, model->type, &model->ktensor)
+                             ? toolbox_read_ktensor(scanner, model->type, &model->ktensor)
                              : pd_toolbox_read_ttensor(scanner, model->type, &model->ttensor);
   pd_scanner_destroy(scanner);
   return status;

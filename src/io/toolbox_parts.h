@@ -19,9 +19,6 @@ polyad_status pd_toolbox_read_matrix_header(struct pd_scanner *scanner, uint64_t
                                             uint64_t columns_expected, uint64_t *rows,
                                             uint64_t *columns);
 
-/** Reads a whole ktensor or ttensor, from its first word to the end of the file. */
-polyad_status pd_toolbox_read_ktensor(struct pd_scanner *scanner, polyad_type type,
-                                      polyad_ktensor **ktensor);
 polyad_status pd_toolbox_read_ttensor(struct pd_scanner *scanner, polyad_type type,
                                       polyad_ttensor **ttensor);
 

@@ -22,7 +22,8 @@ static uint64_t numbers_per_part(uint64_t rank) {
 enum { MOST_PARTS = 32, LEAST_PARTS = 4 };
 static const uint64_t part_bytes = UINT64_C(1) << 28;
 
-int pd_cpu_most_parts(uint64_t rank) {
+/* The most parts that matrices of a rank have. */
+static int most_parts(uint64_t rank) {
   uint64_t parts = part_bytes / pd_mul_saturated(numbers_per_part(rank), sizeof(double));
   return parts < LEAST_PARTS ? LEAST_PARTS : parts > MOST_PARTS ? MOST_PARTS : (int)parts;
 }
@@ -37,8 +38,8 @@ static uint64_t cpu_linalg_work_bytes(uint64_t rank, int threads) {
   uint64_t numbers =
       pd_add_saturated(shared_numbers(rank),
                        pd_mul_saturated((uint64_t)threads, cpu_linalg_numbers_per_thread(rank)));
-  numbers = pd_add_saturated(
-      numbers, pd_mul_saturated((uint64_t)pd_cpu_most_parts(rank), numbers_per_part(rank)));
+  numbers = pd_add_saturated(numbers,
+                             pd_mul_saturated((uint64_t)most_parts(rank), numbers_per_part(rank)));
   return pd_mul_saturated(numbers, sizeof(double));
 }
 
@@ -84,7 +85,7 @@ static polyad_status cpu_linalg_work_create(polyad_context *context, const struc
   PD_TRY(PD_NEW_ZERO(context, 1, &work));
   work->rank = (size_t)rank;
   work->threads = polyad_threads(context);
-  work->parts = pd_cpu_most_parts(rank);
+  work->parts = most_parts(rank);
   uint64_t bytes = cpu_linalg_work_bytes(rank, work->threads);
   if (bytes == UINT64_MAX || rank > INT32_MAX / 64) {
     cpu_linalg_work_destroy(context, work);

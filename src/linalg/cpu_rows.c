@@ -24,7 +24,8 @@ static uint64_t cpu_rows_block_rows(const struct pd_matrix *a) {
   return rows < PD_ROW_TILE ? PD_ROW_TILE : rows;
 }
 
-int pd_cpu_parts(const struct pd_linalg_work *work, uint64_t rows) {
+/* Parts that the rows of a matrix are summed in: their number follows from that of the rows. */
+static int parts_of_rows(const struct pd_linalg_work *work, uint64_t rows) {
   uint64_t parts = rows / LEAST_ROWS;
   return parts < 1 ? 1 : parts < (uint64_t)work->parts ? (int)parts : work->parts;
 }
@@ -70,7 +71,7 @@ static void clear_part(const struct pd_linalg_work *work, struct pd_cpu_part *pa
 void pd_cpu_gram(struct pd_linalg_work *work, const struct pd_matrix *a, double *gram,
                  double *peak) {
   const struct pd_factor_kernels *kernels = pd_factor_kernels_for(a->type);
-  int parts = pd_cpu_parts(work, a->rows), threads = part_threads(work, a, parts);
+  int parts = parts_of_rows(work, a->rows), threads = part_threads(work, a, parts);
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (int p = 0; p < parts; ++p) {
     uint64_t block = cpu_rows_block_rows(a), end = pd_part_begin(a->rows, p + 1, parts);
@@ -172,7 +173,7 @@ static void update_part(struct pd_linalg_work *work, const struct pd_update *upd
 
 void pd_cpu_update_rows(struct pd_linalg_work *work, const struct pd_update *update,
                         const struct pd_cpu_rows *rows) {
-  int parts = pd_cpu_parts(work, update->x->rows), threads = part_threads(work, update->x, parts);
+  int parts = parts_of_rows(work, update->x->rows), threads = part_threads(work, update->x, parts);
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (int p = 0; p < parts; ++p)
     update_part(work, update, rows, p, parts);
@@ -212,7 +213,7 @@ static polyad_status share_sums(polyad_context *context, struct pd_linalg_work *
 
 static polyad_status finish_one(polyad_context *context, const struct pd_update *update) {
   struct pd_linalg_work *work = update->work;
-  int parts = pd_cpu_parts(work, update->x->rows);
+  int parts = parts_of_rows(work, update->x->rows);
   double *lambda = update->lambda->data, *peak = update->peak->data;
   collect_gram(work, parts, update->gram->data);
   work->scalars[PD_SCALAR_INNER] = collect_inner(work, parts, work->weighed);
@@ -236,7 +237,7 @@ polyad_status pd_cpu_update_finish(polyad_context *context, int runs,
 void pd_cpu_weighted_inner(struct pd_linalg_work *work, const struct pd_matrix *m,
                            const struct pd_matrix *x, const double *weight) {
   const struct pd_factor_kernels *kernels = pd_factor_kernels_for(x->type);
-  int parts = pd_cpu_parts(work, x->rows), threads = part_threads(work, x, parts);
+  int parts = parts_of_rows(work, x->rows), threads = part_threads(work, x, parts);
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (int p = 0; p < parts; ++p) {
     uint64_t begin = pd_part_begin(x->rows, p, parts);
@@ -250,7 +251,7 @@ void pd_cpu_weighted_inner(struct pd_linalg_work *work, const struct pd_matrix *
 void pd_cpu_weighted_squares(struct pd_linalg_work *work, const double *of_row,
                              const struct pd_matrix *x) {
   const struct pd_factor_kernels *kernels = pd_factor_kernels_for(x->type);
-  int parts = pd_cpu_parts(work, x->rows), threads = part_threads(work, x, parts);
+  int parts = parts_of_rows(work, x->rows), threads = part_threads(work, x, parts);
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (int p = 0; p < parts; ++p) {
     uint64_t begin = pd_part_begin(x->rows, p, parts);

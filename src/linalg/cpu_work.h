@@ -54,11 +54,6 @@ struct pd_cpu_rows {
   bool divides; /* whether `function` divides the columns by work->divided itself */
 };
 
-/** Parts that the rows of a matrix are summed in: their number follows from that of the rows. */
-int pd_cpu_parts(const struct pd_linalg_work *work, uint64_t rows);
-/** The most parts that matrices of a rank have. */
-int pd_cpu_most_parts(uint64_t rank);
-
 /** work->divided and work->reciprocal of an update. */
 void pd_cpu_choose_divisors(struct pd_linalg_work *work, const struct pd_update *update);
 /** The shared part of all updates: rows in cache-sized blocks, with the sums of each part in the

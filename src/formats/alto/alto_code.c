@@ -64,8 +64,9 @@ read_sized(const void *array, int bytes, uint64_t first, uint64_t count, uint64_
     index[p] = pd_alto_number(array, bytes, first + p);
 }
 
-void pd_alto_read_indices(const struct pd_alto *alto, int mode, uint64_t first, uint64_t count,
-                          uint64_t *index) {
+/* Indices of a storage of variants coo. */
+static void read_stored_indices(const struct pd_alto *alto, int mode, uint64_t first,
+                                uint64_t count, uint64_t *index) {
   const void *array = alto->index[mode];
   if (alto->index_bytes[mode] == 2)
     read_sized(array, 2, first, count, index);
@@ -76,5 +77,5 @@ void pd_alto_read_indices(const struct pd_alto *alto, int mode, uint64_t first, 
 }
 
 pd_alto_decode_function *pd_alto_decoder(const struct pd_alto *alto) {
-  return alto->decoded ? pd_alto_read_indices : pd_alto_coder_current()->decode;
+  return alto->decoded ? read_stored_indices : pd_alto_coder_current()->decode;
 }

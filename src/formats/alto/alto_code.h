@@ -26,9 +26,6 @@ extern const struct pd_alto_coder pd_alto_coder_pext;
 /** The one for the current instruction set. */
 const struct pd_alto_coder *pd_alto_coder_current(void);
 
-/** Indices of a storage of variants coo. */
-void pd_alto_read_indices(const struct pd_alto *alto, int mode, uint64_t first, uint64_t count,
-                          uint64_t *index);
 /** What decodes the storage: the above, or the current coder's. */
 pd_alto_decode_function *pd_alto_decoder(const struct pd_alto *alto);
 

@@ -4,7 +4,9 @@
 #include "core/numbers.h"
 #include "formats/sent.h"
 
-void pd_coo_flat_levels(const struct pd_traits *traits, const struct pd_request *request, int mode,
+/* The modes by which the list of `mode` is sorted: `mode` itself, then the columns of the tiling
+ * that the model of the caches chooses. */
+static void flat_levels(const struct pd_traits *traits, const struct pd_request *request, int mode,
                         int *level) {
   struct pd_tiling tiling;
   pd_tiling_choose(traits, request, mode, false, &tiling);
@@ -26,7 +28,7 @@ polyad_status pd_coo_flat_build(polyad_context *context, const polyad_tensor *te
   PD_TRY(PD_NEW(context, tensor->nnz, &permutation));
   for (int n = 0; n < coo->flats; ++n) {
     struct pd_coo_flat *list = &coo->flat[n];
-    pd_coo_flat_levels(traits, request, n, list->level);
+    flat_levels(traits, request, n, list->level);
     PD_TRY_CLEANUP(pd_nz_sort_modes(context, tensor, list->level, permutation));
     for (int l = 0; l < coo->order; ++l)
       PD_TRY_CLEANUP(pd_nz_gather_index(context, tensor, list->level[l], tensor->nnz, permutation,
@@ -46,7 +48,7 @@ static polyad_status build_list_there(polyad_context *context, const struct pd_r
   const struct pd_device_build *steps = request->device->functions->build;
   struct pd_coo_flat *list = &coo->flat[mode];
   struct pd_build_planes planes = {.output = -1, .planes = coo->order, .padded = coo->nnz};
-  pd_coo_flat_levels(request->traits, request, mode, list->level);
+  flat_levels(request->traits, request, mode, list->level);
   for (int l = 0; l < coo->order; ++l) {
     PD_TRY(pd_sent_allocate(context, request, coo->nnz, sizeof *list->index[l], &list->index[l]));
     planes.plane[l] = list->index[l];

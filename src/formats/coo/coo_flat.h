@@ -4,10 +4,6 @@
 
 #include "formats/coo/coo_layout.h"
 
-/** The modes by which the list of `mode` is sorted: `mode` itself, then the columns of the tiling
- *  that the model of the caches chooses. */
-void pd_coo_flat_levels(const struct pd_traits *traits, const struct pd_request *request, int mode,
-                        int *level);
 uint64_t pd_coo_flat_bytes(int lists, int order, uint64_t nnz, polyad_type type);
 /** Fills the coo->flats lists. What was allocated is there also on failure. */
 polyad_status pd_coo_flat_build(polyad_context *context, const polyad_tensor *tensor,
