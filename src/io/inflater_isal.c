@@ -10,7 +10,8 @@ struct pd_inflater {
 };
 
 static polyad_status isal_create(polyad_context *context, struct pd_inflater **inflater) {
-  PD_TRY(PD_NEW(context, 1, inflater));
+  /* Zeroed, since damaged data may point before the member's beginning, into its buffer. */
+  PD_TRY(PD_NEW_ZERO(context, 1, inflater));
   isal_inflate_init(&(*inflater)->state);
   (*inflater)->state.crc_flag = ISAL_GZIP;
   (*inflater)->header = 0;

@@ -157,7 +157,8 @@ static void hide_lengths(const struct file *from) {
 }
 
 /* Reads a file with its lengths and without, in the same steps: how many bytes come before an error
- * depends on them with ISA-L. True where several threads inflated all of it. */
+ * depends on them with ISA-L, and the bytes of a damaged member on those of members before it. True
+ * where several threads inflated all of it. */
 static bool reads_alike(const struct file *file) {
   bool in_parallel = true;
   hide_lengths(file);
@@ -173,7 +174,9 @@ static bool reads_alike(const struct file *file) {
       assert_int_equal(with.status, alone.status);
       assert_string_equal(with.message, alone.message);
       assert_int_equal(with.size, alone.size);
-      assert_memory_equal(with.bytes, alone.bytes, with.size);
+      assert_memory_equal(with.bytes, alone.bytes,
+                          with.status == POLYAD_OK ? with.size
+                                                   : with.size / PD_BGZF_TEXT * PD_BGZF_TEXT);
       in_parallel &= with.in_parallel;
       free(with.bytes);
     }
