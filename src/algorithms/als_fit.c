@@ -119,7 +119,7 @@ static bool in_pieces(const struct pd_als *als) {
 static polyad_status open_nonzeros(struct pd_als *als, struct pd_plan_nonzeros *nonzeros) {
   bool reads_list = als->linalg->residual_reads_list;
   *nonzeros = (struct pd_plan_nonzeros){.all = pd_plan_shape(als->plan)};
-  if (reads_list && als->list != NULL) return POLYAD_OK;
+  if (reads_list && als->list != NULL && !in_pieces(als)) return POLYAD_OK;
   PD_TRY(pd_plan_nonzeros_open(als->context, als->plan, nonzeros));
   if (!reads_list || in_pieces(als)) return POLYAD_OK;
   polyad_status status = pd_list_create(als->context, als->device, &nonzeros->all, &als->list);
@@ -133,24 +133,26 @@ static bool rounded_since(const struct pd_als *als) {
   return pd_als_rounds(als) || pd_als_scaling(als) != PD_SCALE_AS_BEFORE;
 }
 
-/* Sums over one list after the other, which is then gone again. */
+/* Sums over one piece after the other, in a list whose memory the workspace lends. A piece has
+ * nonzeros of one chunk alone, which are decoded while the device sums over those before. */
 static polyad_status als_fit_sum_pieces(struct pd_als *als, const struct pd_nonzeros *nonzeros,
                                         const struct pd_matrix *const *factors) {
-  uint64_t piece = pd_plan_piece(als->plan);
-  for (uint64_t first = 0; first < nonzeros->nnz; first += piece) {
-    struct pd_list *list;
-    uint64_t left = nonzeros->nnz - first, count = left < piece ? left : piece;
+  uint64_t piece = pd_plan_piece(als->plan), bytes, count;
+  void *memory = pd_workspace_lend(als->workspace, &bytes);
+  if (als->list == NULL)
+    PD_TRY(pd_list_create_within(als->context, als->device, nonzeros, piece, memory, bytes,
+                                 &als->list));
+  for (uint64_t first = 0; first < nonzeros->nnz; first += count) {
+    uint64_t end = (first / piece + 1) * piece;
     struct pd_nonzeros_window window = {nonzeros, first};
+    count = (end < nonzeros->nnz ? end : nonzeros->nnz) - first;
+    if (count > als->list->room) count = als->list->room;
     struct pd_nonzeros some = pd_nonzeros_some(&window, count);
-    PD_TRY(pd_list_create(als->context, als->device, &some, &list));
-    list->goes_on = first > 0;
-    polyad_status status =
-        als->linalg->residual(als->context, als->work, &some, list, factors, &als->lambda);
-    if (status == POLYAD_OK)
-      status = als->device->functions->synchronize(als->context, als->device);
-    pd_list_destroy(als->context, list);
-    PD_TRY(status);
+    PD_TRY(pd_list_refill(als->context, als->list, &some));
+    als->list->goes_on = first > 0;
+    PD_TRY(als->linalg->residual(als->context, als->work, &some, als->list, factors, &als->lambda));
   }
+  PD_TRY(als->device->functions->synchronize(als->context, als->device));
   return pd_nonzeros_check(als->context, nonzeros);
 }
 

@@ -135,6 +135,9 @@ struct pd_walk {
    *  version, and is computed on the fly where one has none. */
   polyad_status (*run)(polyad_context *context, const void *storage, void *scratch,
                        const struct pd_call *call);
+  /** Memory of the device that holds nothing between two calls, and its bytes: whoever has used it
+   *  waits for its own work before the next call. NULL: there is none. */
+  void *(*lend)(void *scratch, uint64_t *bytes);
 };
 
 /** A workspace of a walk; NULL on failure. */

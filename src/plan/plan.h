@@ -135,6 +135,9 @@ polyad_status pd_plan_spread(polyad_context *context, const polyad_plan *plan,
  *  ranks[k] columns in mode k. */
 polyad_status pd_workspace_create(polyad_context *context, const polyad_plan *plan, uint64_t ops,
                                   const uint64_t *ranks, polyad_workspace **workspace);
+/** Memory of the workspace's device that holds nothing between two operations; NULL: there is none.
+ *  Whoever has used it waits for its own work before the next one. */
+void *pd_workspace_lend(polyad_workspace *workspace, uint64_t *bytes);
 /** Runs an operation on matrices of the plan's device. */
 polyad_status pd_plan_run(polyad_context *context, const polyad_plan *plan,
                           polyad_workspace *workspace, const struct pd_call *call);

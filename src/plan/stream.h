@@ -61,8 +61,9 @@ struct pd_stream {
   int value_exponent;
   uint64_t chunk_nnz, chunks; /* of every mode */
   struct pd_stream_chunk *chunk[POLYAD_MAX_ORDER];
-  uint64_t largest;    /* bytes of a chunk */
-  uint64_t block_rows; /* the most that a block of a list has */
+  uint64_t largest;     /* bytes of a chunk */
+  uint64_t block_rows;  /* the most that a block of a list has */
+  uint64_t built_bytes; /* of the device, of which chunks were built there at a time; 0: none was */
   uint64_t lists_bytes, memory_bytes;
   char *kept; /* the spill file's contents in memory, which is closed then; NULL: it is read */
   _Atomic bool unreadable; /* a nonzero could not be decoded */
@@ -183,8 +184,8 @@ uint64_t pd_stream_entry_bytes(const struct pd_stream *stream);
 /** The kernels of the lists' format on the stream's device; NULL: there are none. */
 const struct polyad_kernels *pd_stream_inner(const struct pd_device *device);
 /** Bytes of the device and of the host that computing with chunks of `nnz` nonzeros, whose arrays
- *  take at most `largest` bytes, takes beside the factors: a workspace, and the nonzeros that a
- *  residual is summed from at a time. */
+ *  take at most `largest` bytes, takes beside the factors: a workspace, and on the host the
+ * nonzeros that a residual is summed from at a time, which go into the workspace of the device. */
 void pd_stream_there_bytes(const struct pd_stream *stream, uint64_t nnz, uint64_t largest,
                            uint64_t rank, uint64_t *device, uint64_t *host);
 

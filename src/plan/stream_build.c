@@ -99,6 +99,8 @@ static polyad_status build_chunk(struct builder *b, uint64_t k) {
   if (pd_cancelled(b->context))
     return pd_fail(b->context, POLYAD_CANCELLED, "planning was cancelled");
   b->chunk.dims[b->mode] = chunk->rows;
+  int threads = pd_threads_for(b->context, b->chunk.nnz, 1 << 16);
+#pragma omp parallel for num_threads(threads) schedule(static)
   for (uint64_t p = 0; p < b->chunk.nnz; ++p)
     stream_build_put_index(b, b->mode, p, pd_tensor_index(&b->chunk, b->mode, p) - chunk->base);
   PD_TRY(find_traits(b, &traits));
@@ -184,15 +186,18 @@ static polyad_status stage(struct builder *b) {
 }
 
 static void take_records(struct builder *b, const char *records, uint64_t count) {
+  const uint64_t each = pd_stream_record_bytes(b->stream);
+  int threads = pd_threads_for(b->context, count, 1 << 16);
+#pragma omp parallel for num_threads(threads) schedule(static)
   for (uint64_t p = 0; p < count; ++p) {
+    const char *record = records + p * each;
     for (int n = 0; n < b->stream->order; ++n) {
       size_t bytes = (size_t)b->chunk.index_bytes[n];
-      memcpy((char *)b->chunk.index[n] + p * bytes, records, bytes);
-      records += bytes;
+      memcpy((char *)b->chunk.index[n] + p * bytes, record, bytes);
+      record += bytes;
     }
     size_t item = pd_type_bytes(b->stream->type);
-    memcpy((char *)b->chunk.values + p * item, records, item);
-    records += item;
+    memcpy((char *)b->chunk.values + p * item, record, item);
   }
   b->chunk.nnz = count;
 }

@@ -1,6 +1,8 @@
 /* Chunks for devices with memory of their own: copies of format "modecopy", each of one mode, which
  * the device's kernels of that format read. Which of a chunk's rows have nonzeros is not stored:
  * all are made zero beforehand. */
+#include "device/build.h"
+#include "formats/storage.h"
 #include "plan/stream.h"
 #include <string.h>
 
@@ -75,6 +77,75 @@ static polyad_status stream_copies_make(polyad_context *context,
   return status;
 }
 
+/* ---- on the device ----------------------------------------------------------------------------
+ */
+
+/* Most bytes of the device that building a chunk there takes. */
+static uint64_t stream_copies_there_bytes(const struct pd_stream *stream,
+                                          const struct pd_request *request,
+                                          const polyad_tensor *tensor) {
+  const struct pd_device_build *steps = stream->device->functions->build;
+  if (steps == NULL || !steps->takes(tensor->nnz, tensor->order, tensor->dims)) return UINT64_MAX;
+  uint64_t chunk = pd_mul_saturated(pd_stream_entry_bytes(stream), tensor->nnz);
+  chunk = pd_add_saturated(chunk, pd_longest(tensor->order, tensor->dims)); /* rows that are used */
+  return pd_add_saturated(
+      chunk, steps->bytes(tensor->nnz, tensor->order, tensor->dims, request->precision));
+}
+
+/* Brings the arrays of a copy to the host; those that are there go with `on_device`. */
+static polyad_status bring_copy(polyad_context *context, const struct pd_device *device,
+                                const struct pd_modecopy *on_device, struct pd_modecopy *made) {
+  void *brought;
+  PD_TRY(pd_storage_bring(context, pd_format_find(pd_stream_modecopy_lists.format), device,
+                          on_device, true, &brought));
+  *made = *(struct pd_modecopy *)brought;
+  pd_free(context, brought); /* the header alone */
+  return POLYAD_OK;
+}
+
+/* A device that builds sorts the chunk, which comes back as the host would have made it. */
+static polyad_status make_there(polyad_context *context, const struct pd_stream *stream,
+                                const struct pd_stream_source *from, struct pd_modecopy *made) {
+  const struct pd_device *device = stream->device;
+  const struct pd_device_build *steps = device->functions->build;
+  const struct polyad_format *format = pd_format_find(pd_stream_modecopy_lists.format);
+  struct pd_traits traits = *from->traits;
+  struct pd_request request = *from->request;
+  struct pd_build_classes classes;
+  struct pd_build *build = NULL;
+  struct pd_modecopy *there = NULL;
+  polyad_status status = POLYAD_OK;
+  request.traits = &traits;
+  PD_TRY_CLEANUP(PD_NEW_ZERO(context, 1, &there)); /* as pd_storage_release() frees it */
+  *there = *made;
+  PD_TRY_CLEANUP(steps->open(context, device, from->tensor, &build));
+  PD_TRY_CLEANUP(steps->classes(context, build, from->mode, &classes));
+  traits.nonempty[from->mode] = 0; /* was an estimate */
+  for (int c = 0; c < PD_BUILD_CLASSES; ++c)
+    traits.nonempty[from->mode] += classes.rows[c];
+  PD_TRY_CLEANUP(pd_modecopy_fill_opened(context, build, &request, there));
+  status = bring_copy(context, device, there, made);
+cleanup:
+  if (build != NULL) steps->close(context, build);
+  pd_storage_release(context, format, device, there);
+  return status;
+}
+
+/* Where the device has no room after all the host builds. */
+static polyad_status stream_copies_make_anywhere(polyad_context *context, struct pd_stream *stream,
+                                                 const struct pd_stream_source *from,
+                                                 struct pd_modecopy *made) {
+  const struct pd_device *device = stream->device;
+  uint64_t bytes = stream_copies_there_bytes(stream, from->request, from->tensor);
+  if (bytes > device->functions->memory_available(context, device) / 2)
+    return stream_copies_make(context, from, made);
+  polyad_status status = make_there(context, stream, from, made);
+  if (status == POLYAD_OK && bytes > stream->built_bytes) stream->built_bytes = bytes;
+  if (status != POLYAD_OUT_OF_MEMORY && status != POLYAD_MEMORY_LIMIT) return status;
+  pd_begin(context);
+  return stream_copies_make(context, from, made);
+}
+
 static polyad_status stream_copies_build(polyad_context *context, struct pd_stream *stream,
                                          const struct pd_stream_source *from,
                                          struct pd_stream_chunk *chunk) {
@@ -83,7 +154,7 @@ static polyad_status stream_copies_build(polyad_context *context, struct pd_stre
   struct pd_modecopy made;
   pd_modecopy_init(from->tensor, from->request, UINT64_C(1) << from->mode, &made);
   struct pd_modecopy_copy *copy = &made.copy[from->mode];
-  polyad_status status = stream_copies_make(context, from, &made);
+  polyad_status status = stream_copies_make_anywhere(context, stream, from, &made);
   if (status == POLYAD_OK) {
     chunk->copy.rows = copy->order.rows;
     chunk->copy.has_row_id = copy->order.has_row_id;

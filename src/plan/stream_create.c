@@ -136,7 +136,8 @@ static uint64_t device_bytes_of(const polyad_context *context, const struct pd_s
   uint64_t device, host;
   if (stream->device->functions->memory_used == NULL) return 0;
   pd_stream_there_bytes(stream, stream->chunk_nnz, stream->largest, request->rank, &device, &host);
-  return pd_stream_device_bytes(context, stream, request, device);
+  uint64_t runs = pd_stream_device_bytes(context, stream, request, device);
+  return runs > stream->built_bytes ? runs : stream->built_bytes;
 }
 
 /* ---- lists in memory --------------------------------------------------------------------------

@@ -18,10 +18,11 @@ struct scratch {
   void *inner;                /* its scratch */
   void *feed;
   struct pd_linalg_work *work; /* for adding rows */
-  void *slot[SLOTS];           /* on the device */
+  void *slot[SLOTS];           /* on the device, one behind the other */
   void *row;     /* there too: the sums of a row so far, of which the chunk has more */
   double *part;  /* there too: what each chunk adds to a result of one number */
   double *parts; /* the same on the host */
+  uint64_t slot_bytes;
   char *buffer[SLOTS];
   uint64_t pinned; /* bytes of each buffer that may be pinned */
   uint64_t passes;
@@ -68,8 +69,7 @@ void pd_stream_there_bytes(const struct pd_stream *stream, uint64_t nnz, uint64_
   const int threads = 1; /* of the host: a device's bytes do not depend on them */
   uint64_t residual = pd_mul_saturated(nnz, pd_stream_record_bytes(stream));
   uint64_t buffers = stream->kept != NULL ? 0 : pd_mul_saturated(SLOTS, largest);
-  *device =
-      pd_add_saturated(stream_there_held_bytes(stream, nnz, largest, rank, threads), residual);
+  *device = stream_there_held_bytes(stream, nnz, largest, rank, threads);
   *host = pd_add_saturated(buffers, residual);
 }
 
@@ -97,8 +97,11 @@ static polyad_status stream_there_fill(polyad_context *context, const void *stor
   scratch->walk = stream_there_walk(device);
   PD_TRY(pd_walk_open(context, scratch->walk, device, &shape, ranks, &scratch->inner));
   PD_TRY(device->linalg->work_create(context, device, ranks[0], &scratch->work));
-  for (int k = 0; k < SLOTS; ++k)
-    PD_TRY(pd_scratch_array(&scratch->base, stream->largest, 1, &scratch->slot[k]));
+  PD_TRY(pd_scratch_array(&scratch->base, pd_mul_saturated(SLOTS, stream->largest), 1,
+                          &scratch->slot[0]));
+  for (int k = 1; k < SLOTS; ++k)
+    scratch->slot[k] = (char *)scratch->slot[k - 1] + stream->largest;
+  scratch->slot_bytes = stream->largest;
   PD_TRY(pd_scratch_array(&scratch->base, pd_factor_stride(device, stream->type, ranks[0]), size,
                           &scratch->row));
   PD_TRY(PD_SCRATCH(&scratch->base, stream->chunks, &scratch->part));
@@ -218,6 +221,13 @@ static polyad_status stream_there_run(polyad_context *context, const void *stora
   return stream_there_add_up(context, stream, scratch, call->out);
 }
 
+/* Between two passes the slots are empty. */
+static void *stream_there_lend(void *workspace, uint64_t *bytes) {
+  struct scratch *scratch = workspace;
+  *bytes = SLOTS * scratch->slot_bytes;
+  return scratch->slot[0];
+}
+
 static const struct pd_walk stream_there_rows_walk = {
     .ops = PD_OPS_MTTKRP | PD_OPS_GRADIENT | PD_OPS_GAIN,
     .workspace_bytes = stream_there_workspace_bytes,
@@ -225,6 +235,7 @@ static const struct pd_walk stream_there_rows_walk = {
     .fill = stream_there_fill,
     .clear = stream_there_clear,
     .run = stream_there_run,
+    .lend = stream_there_lend,
 };
 
 static uint64_t stream_there_sum_depth(const void *storage, const void *workspace, int mode,

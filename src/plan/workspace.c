@@ -79,6 +79,11 @@ void polyad_workspace_destroy(polyad_workspace *workspace) {
   pd_free(workspace->context, workspace);
 }
 
+void *pd_workspace_lend(polyad_workspace *workspace, uint64_t *bytes) {
+  *bytes = 0;
+  return workspace->walk->lend == NULL ? NULL : workspace->walk->lend(workspace->scratch, bytes);
+}
+
 /* A sum over the nonzeros of all members. */
 static polyad_status share_sum(polyad_context *context, const polyad_plan *plan,
                                struct pd_matrix *sum) {

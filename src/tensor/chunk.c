@@ -31,13 +31,18 @@ static void decode_all(const polyad_context *context, const struct pd_nonzeros *
   }
 }
 
+polyad_status pd_nonzeros_decode(polyad_context *context, const struct pd_nonzeros *nonzeros,
+                                 void **index, void *values) {
+  decode_all(context, nonzeros, index, values);
+  return pd_nonzeros_check(context, nonzeros);
+}
+
 polyad_status pd_nonzeros_to_arrays(polyad_context *context, const struct pd_nonzeros *nonzeros,
                                     void **index, void **values) {
   for (int n = 0; n < nonzeros->order; ++n)
     PD_TRY(pd_alloc(context, nonzeros->nnz, (size_t)pd_index_bytes(nonzeros->dims[n]), &index[n]));
   PD_TRY(pd_alloc(context, nonzeros->nnz, pd_type_bytes(nonzeros->type), values));
-  decode_all(context, nonzeros, index, *values);
-  return pd_nonzeros_check(context, nonzeros);
+  return pd_nonzeros_decode(context, nonzeros, index, *values);
 }
 
 polyad_status pd_nonzeros_to_tensor(polyad_context *context, const struct pd_nonzeros *nonzeros,

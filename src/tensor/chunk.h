@@ -64,6 +64,9 @@ static inline struct pd_nonzeros pd_nonzeros_some(const struct pd_nonzeros_windo
   return some;
 }
 
+/** Decodes all into arrays that have room for them; index[n] is of pd_index_bytes() each. */
+polyad_status pd_nonzeros_decode(polyad_context *context, const struct pd_nonzeros *nonzeros,
+                                 void **index, void *values);
 /** Decodes all of them into new arrays: index[n] of pd_index_bytes(dims[n]) bytes each, and values
  *  of the type; pd_free() frees them. What was allocated is there also on failure. */
 polyad_status pd_nonzeros_to_arrays(polyad_context *context, const struct pd_nonzeros *nonzeros,

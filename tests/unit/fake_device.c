@@ -2,6 +2,7 @@
 #include "core/core.h"
 
 #include "harness.h"
+#include "host_steps.h"
 #include "linalg/cpu_work.h"
 #include "tensor/hash_items.h"
 #include <stdlib.h>
@@ -152,7 +153,8 @@ static const struct pd_device_feed feed = {.open = feed_open,
                                            .copied = feed_copied,
                                            .close = feed_close};
 
-static const struct pd_device_functions functions = {
+static struct pd_device_functions functions = {
+    .build = &host_steps,
     .allocate = fake_allocate,
     .release = fake_release,
     .copy_in = fake_copy,
@@ -197,6 +199,8 @@ static polyad_status fake_residual(polyad_context *context, struct pd_linalg_wor
   *covered += before[1];
   return POLYAD_OK;
 }
+
+void fake_device_builds(bool builds) { functions.build = builds ? &host_steps : NULL; }
 
 const struct pd_device *fake_device(void) {
   static struct pd_linalg linalg;

@@ -16,4 +16,7 @@ uint64_t fake_device_peak(void);
  * were since the last call. */
 long fake_device_fail(long which);
 
+/** Whether it builds storages; it does at first. */
+void fake_device_builds(bool builds);
+
 #endif
