@@ -104,8 +104,10 @@ static polyad_status bring_copy(polyad_context *context, const struct pd_device 
 }
 
 /* A device that builds sorts the chunk, which comes back as the host would have made it. */
-static polyad_status make_there(polyad_context *context, const struct pd_stream *stream,
-                                const struct pd_stream_source *from, struct pd_modecopy *made) {
+static polyad_status stream_copies_make_there(polyad_context *context,
+                                              const struct pd_stream *stream,
+                                              const struct pd_stream_source *from,
+                                              struct pd_modecopy *made) {
   const struct pd_device *device = stream->device;
   const struct pd_device_build *steps = device->functions->build;
   const struct polyad_format *format = pd_format_find(pd_stream_modecopy_lists.format);
@@ -139,7 +141,7 @@ static polyad_status stream_copies_make_anywhere(polyad_context *context, struct
   uint64_t bytes = stream_copies_there_bytes(stream, from->request, from->tensor);
   if (bytes > device->functions->memory_available(context, device) / 2)
     return stream_copies_make(context, from, made);
-  polyad_status status = make_there(context, stream, from, made);
+  polyad_status status = stream_copies_make_there(context, stream, from, made);
   if (status == POLYAD_OK && bytes > stream->built_bytes) stream->built_bytes = bytes;
   if (status != POLYAD_OUT_OF_MEMORY && status != POLYAD_MEMORY_LIMIT) return status;
   pd_begin(context);
