@@ -92,6 +92,7 @@ TESTS = [
     ("plan/rows.c", "plan_rows"),
     ("plan/tune_*", "tune_cache"),
     ("plan/pair*", "pair"),
+    ("plan/members.c", "members"),
     ("plan/*", "plan"),
     ("build/*", "build_steps records"),
     ("tensor/ktensor*", "ktensor ktensor_fit"),
