@@ -104,6 +104,10 @@ static int parse(struct cpd *cpd, int argc, char **argv) {
   if (strcmp(cpd->streaming.stream, "always") == 0 && refuses_streaming(cpd) != NULL)
     return cli_usage_error("--stream always found with %s, which needs the tensor in memory",
                            refuses_streaming(cpd));
+  if (cpd->half_rows && (strcmp(cpd->algorithm, "als") != 0 || cli_completes(&cpd->complete)))
+    return cli_usage_error("--half-rows is for --algorithm als");
+  if (cpd->half_rows && cpd->nonnegative)
+    return cli_usage_error("--half-rows and --nonnegative exclude each other");
   bool ridge = !isnan(cpd->ridge) && cpd->ridge > 0;
   if (cli_is_apr(cpd->algorithm) && (cpd->nonnegative || ridge))
     return cli_usage_error("--%s is for --algorithm als", ridge ? "ridge" : "nonnegative");
@@ -248,6 +252,7 @@ static polyad_status decompose_als(struct cpd *cpd) {
   cli_run_options_set(&cpd->run, &options.run);
   options.ridge = isnan(cpd->ridge) ? 0 : cpd->ridge;
   options.nonnegative = cpd->nonnegative;
+  options.half_rows = cpd->half_rows;
   options.init = cpd->initial != NULL              ? POLYAD_INIT_MODEL
                  : strcmp(cpd->init, "hosvd") == 0 ? POLYAD_INIT_HOSVD
                                                    : POLYAD_INIT_RANDOM;

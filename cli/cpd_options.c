@@ -13,6 +13,10 @@ static const struct cli_option option_table[] = {
     CLI_OPTION(struct cpd, REAL, ridge, "ridge", "X",
                "regularisation: added to the diagonal of the normal equations\n(default 0; with "
                "--absent unknown 0.2)"),
+    CLI_OPTION(
+        struct cpd, FLAG, half_rows, "half-rows", NULL,
+        "als on a GPU in f32: factors in bfloat16 while the fit grows\nby ten times --tol or "
+        "more, then in f32"),
     CLI_HEADING("run"),
     CLI_OPTION(struct cpd, COUNT, run.max_iterations, "max-iters", "N",
                "most iterations (default 50; 1000 with apr-...; 500 with\n--absent unknown)",

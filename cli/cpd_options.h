@@ -12,7 +12,7 @@ struct cpd {
   struct cli_session session;
   uint64_t rank, top;
   double ridge;
-  bool nonnegative;
+  bool nonnegative, half_rows;
   const char *algorithm, *format, *variant, *init, *output, *report, *file;
   struct cli_streaming streaming;
   struct cli_run_options run;

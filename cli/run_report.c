@@ -114,6 +114,7 @@ void cli_json_trace(cJSON *object, const struct cli_session *session, const stru
     cli_json_real(item, "log_likelihood", row->log_likelihood);
     cli_json_real(item, "kkt_violation", row->kkt_violation);
     if (!isnan(row->validation_rmse)) cli_json_real(item, "validation_rmse", row->validation_rmse);
+    if (row->half_rows != 0) cJSON_AddTrueToObject(item, "half_rows");
     if (row->inner_iterations > 0) cli_json_count(item, "inner_iterations", row->inner_iterations);
     cJSON_AddItemToArray(rows, item);
   }

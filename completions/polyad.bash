@@ -41,7 +41,7 @@ _polyad() {
     return
   fi
   case $command in
-    cpd) options="--rank --algorithm --nonnegative --ridge --max-iters --tol --max-seconds --init
+    cpd) options="--rank --algorithm --nonnegative --ridge --half-rows --max-iters --tol --max-seconds --init
       --restarts --checkpoint --checkpoint-every --resume --inner-iters --epsilon --store-pi --zero-shift
       --zero-tol --active-tol --damping --exact --lbfgs-pairs --absent --weights --biases --bias-ridge
       --ridge-by-count --validation --patience --learn-rate --format --variant --tune --tune-cache $storage --stream --spill-dir --output --report --top

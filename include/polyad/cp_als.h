@@ -21,6 +21,11 @@ typedef struct polyad_cp_als_options {
   int nonnegative;               /**< non-zero: factors stay nonnegative (HALS; A. Cichocki and
                                       A.-H. Phan 2009) */
   double ridge;                  /**< added to the diagonal of the normal equations; default 0 */
+  int half_rows; /**< non-zero: factors are kept in bfloat16, which kernels gather at half the
+                      bytes, from the second iteration on until the fit grows by less than ten times
+                      the tolerance (counted as 1e-5 at least) or a quarter of the iterations is
+                      left, then in single precision. Needs a GPU, single precision, a rank of at
+                      least 3, and format modecopy or twotree */
 } polyad_cp_als_options;
 
 /** Sets the defaults named above and at polyad_run_options, rank 16. */

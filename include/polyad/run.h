@@ -92,6 +92,7 @@ typedef struct polyad_trace_row {
   double fit_bound;          /**< what rounding may have changed the fit by; NaN for CP-APR */
   polyad_fit_from fit_from;  /**< how the fit was computed; CP-ALS and Tucker */
   double validation_rmse;    /**< of completion with a validation set; else NaN */
+  int half_rows;             /**< CP-ALS: whether factors were in bfloat16 */
 } polyad_trace_row;
 
 /** One of the starts of a run. */

@@ -157,6 +157,7 @@ def decompose(x: Any, rank: Any, choice: dict[str, Any], function: Any, options:
 def trace_rows(info: Any, names: Sequence[str]) -> list[dict[str, Any]]:
     """The named columns of the trace."""
     return [{name: getattr(info.trace[i], name) for name in names}
+            | ({"half_rows": True} if info.trace[i].half_rows else {})
             for i in range(info.trace_rows)]
 
 

@@ -69,6 +69,7 @@ class TraceRow(TypedDict):
     kkt_violation: float
     inner_iterations: int
     validation_rmse: float
+    half_rows: bool
 
 
 class StartInfo(TypedDict):

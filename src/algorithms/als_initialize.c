@@ -45,6 +45,7 @@ polyad_status pd_als_start(void *state, int start) {
   als->caution = 1;
   als->damped = 0;
   als->fell_to = NAN;
+  pd_als_half_reset(als);
   pd_model_unit_weights(als->model);
   /* Later starts of several differ only if they are random. */
   bool hosvd = als->options->init == POLYAD_INIT_HOSVD && start == 0;

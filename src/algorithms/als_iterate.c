@@ -205,7 +205,10 @@ static const double most_caution = 1e4;
 static polyad_status take_care(struct pd_als *als, double *seconds) {
   while (pd_als_fell(als) && als->caution < most_caution && !als->options->nonnegative) {
     PD_TRY(pd_als_go_back(als));
-    als->caution *= 100;
+    if (als->halving) /* first of all without what rounds them */
+      pd_als_half_end(als);
+    else
+      als->caution *= 100;
     pd_als_forget_records(als);
     PD_TRY(als_iterate_update_all(als, seconds));
   }
@@ -218,11 +221,13 @@ polyad_status pd_als_complete(struct pd_als *als, polyad_trace_row *row, double 
   row->residual = als->fit.residual;
   row->fit_bound = als->fit.bound;
   row->fit_from = als->fit.from;
+  row->half_rows = als->halving;
   return POLYAD_OK;
 }
 
 polyad_status pd_als_iterate(void *state, polyad_trace_row *row, double *kernel_seconds) {
   struct pd_als *als = state;
+  PD_TRY(pd_als_half_turn(als));
   PD_TRY(als_iterate_update_all(als, kernel_seconds));
   return pd_als_complete(als, row, kernel_seconds);
 }
@@ -250,6 +255,7 @@ polyad_status pd_als_judge(void *state, const polyad_trace_row *row, bool *break
 bool pd_als_converged(const void *state) {
   const struct pd_als *als = state;
   double tolerance = als->options->run.tolerance, change = als->run.change;
+  if (als->halving || als->was_halving) return false;
   if (tolerance <= 0 || isnan(change)) return false; /* it is at first */
   if (als->options->ridge > 0) return fabs(change) < tolerance;
   return als->fit.fit >= 0 && change >= 0 && change < tolerance;

@@ -26,6 +26,7 @@ static polyad_status als_state_check_memory(polyad_context *context, const polya
   total = pd_mul_saturated(total, 2); /* spares */
   if (plan->compute != POLYAD_COMPUTE_NATIVE && plan->device->linalg->round != NULL)
     total = pd_add_saturated(total, pd_mul_saturated(plan->dims[plan->order - 1], row));
+  total = pd_add_saturated(total, pd_als_half_bytes(plan, options));
   if (options->nonnegative)
     total = pd_add_saturated(total, pd_mul_saturated(pd_longest(plan->order, plan->dims), row));
   if (options->run.starts > 1) total = pd_mul_saturated(total, 2);
@@ -87,6 +88,7 @@ static polyad_status als_state_fill(struct pd_als *als, bool shared) {
   if (!shared) PD_TRY(pd_als_find_sum_depth(als));
   PD_TRY(PD_NEW_ZERO(context, host, &als->host_lambda));
   PD_TRY(als_state_create_matrices(als));
+  PD_TRY(pd_als_half_create(als));
   return pd_run_open(&als->run);
 }
 
@@ -127,6 +129,7 @@ polyad_status pd_als_create(polyad_context *context, const polyad_plan *plan,
 void pd_als_destroy(struct pd_als *als) {
   if (als == NULL) return;
   polyad_context *context = als->context;
+  pd_als_half_destroy(als);
   for (int n = 0; n < als->order; ++n) {
     pd_matrix_destroy(context, &als->factor[n]);
     pd_matrix_destroy(context, &als->spare[n]);
@@ -271,7 +274,9 @@ static polyad_status take_loaded(struct pd_als *als) {
 polyad_status pd_als_save(void *state, struct pd_archive *archive) {
   struct pd_als *als = state;
   PD_TRY(pd_archive_option(archive, "rank", (double)als->options->rank));
-  PD_TRY(pd_archive_option(archive, "nonnegative", als->options->nonnegative != 0));
+  /* Half rows, 2 here, and nonnegative factors exclude each other. */
+  double kind = als->options->half_rows ? 2 : als->options->nonnegative != 0;
+  PD_TRY(pd_archive_option(archive, "nonnegative", kind));
   PD_TRY(pd_archive_option(archive, "ridge", als->options->ridge));
   PD_TRY(save_numbers(als, archive));
   PD_TRY(pd_archive_matrix(archive, "weights", &als->lambda, als->host_lambda));

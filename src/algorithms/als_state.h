@@ -52,6 +52,12 @@ struct pd_als {
 
   double *host_lambda; /* R numbers, then `order` matrices R x R: copies on the host */
 
+  /* Rows in bfloat16: see als_half.c. The factor and its spare share a copy. */
+  uint16_t *halves[POLYAD_MAX_ORDER];
+  bool halving;     /* whether the running iteration, or the last one, has them */
+  bool was_halving; /* whether the one before it had */
+  bool half_ended;  /* they have served their time */
+
   /* An iteration after the first, where the device records: one for each way in which factors and
      spares lie. */
   void *record[2];
@@ -97,6 +103,20 @@ static inline bool pd_als_rounds(const struct pd_als *als) {
 /** Makes mode n's factor what MTTKRP reads, and its Gram matrix from that: normal equations of
  *  other matrices than the MTTKRP has read let errors of rounding grow. */
 polyad_status pd_als_take_factor(struct pd_als *als, int n);
+
+/** Whether this plan's kernels can gather rows in bfloat16. */
+polyad_status pd_als_half_check(polyad_context *context, const polyad_plan *plan,
+                                const polyad_cp_als_options *options);
+/** Bytes of the copies. */
+uint64_t pd_als_half_bytes(const polyad_plan *plan, const polyad_cp_als_options *options);
+polyad_status pd_als_half_create(struct pd_als *als);
+void pd_als_half_destroy(struct pd_als *als);
+/** Forgets where the start before was. */
+void pd_als_half_reset(struct pd_als *als);
+/** Begins or ends the time of half rows, as the iteration that comes next asks for. */
+polyad_status pd_als_half_turn(struct pd_als *als);
+/** Ends it for good. */
+void pd_als_half_end(struct pd_als *als);
 
 /** linalg->fetch(), with the same numbers on all members of a team: what follows from them is done
  *  by all or by none. */

@@ -28,8 +28,10 @@ struct position {
 /* A row of the trace. No padding. */
 struct saved_row {
   double fit, residual, fit_bound, log_likelihood, kkt_violation, seconds;
-  uint64_t inner_iterations, fit_from;
+  uint64_t inner_iterations, fit_from; /* with HALF_ROWS */
 };
+static const uint64_t HALF_ROWS = UINT64_C(1)
+                                  << 32; /* a bit of fit_from: files without it stay valid */
 
 static struct pd_run_head archive_describe(polyad_context *context, const polyad_plan *plan,
                                            const char *name) {
@@ -254,9 +256,14 @@ cleanup:
 static polyad_status put_trace(const struct pd_run *run, struct pd_archive *archive) {
   for (int i = 0; i < run->iteration; ++i) {
     const polyad_trace_row *row = &run->trace[i];
-    struct saved_row saved = {
-        row->fit,           row->residual, row->fit_bound,        row->log_likelihood,
-        row->kkt_violation, row->seconds,  row->inner_iterations, (uint64_t)row->fit_from};
+    struct saved_row saved = {row->fit,
+                              row->residual,
+                              row->fit_bound,
+                              row->log_likelihood,
+                              row->kkt_violation,
+                              row->seconds,
+                              row->inner_iterations,
+                              (uint64_t)row->fit_from | (row->half_rows ? HALF_ROWS : 0)};
     double validation = row->validation_rmse;
     PD_TRY(archive_pass(archive, &saved, sizeof saved));
     if (run->method->validates) PD_TRY(archive_pass(archive, &validation, sizeof validation));
@@ -330,6 +337,7 @@ static polyad_status get_row(struct pd_archive *archive, bool validates, polyad_
   struct saved_row saved;
   double validation = NAN;
   PD_TRY(archive_pass(archive, &saved, sizeof saved));
+  uint64_t from = saved.fit_from & ~HALF_ROWS;
   if (validates) PD_TRY(archive_pass(archive, &validation, sizeof validation));
   *row = (polyad_trace_row){.fit = saved.fit,
                             .residual = saved.residual,
@@ -338,9 +346,9 @@ static polyad_status get_row(struct pd_archive *archive, bool validates, polyad_
                             .kkt_violation = saved.kkt_violation,
                             .seconds = saved.seconds,
                             .inner_iterations = saved.inner_iterations,
-                            .fit_from = saved.fit_from <= POLYAD_FIT_OBSERVED
-                                            ? (polyad_fit_from)saved.fit_from
-                                            : POLYAD_FIT_FORMULA,
+                            .fit_from = from <= POLYAD_FIT_OBSERVED ? (polyad_fit_from)from
+                                                                    : POLYAD_FIT_FORMULA,
+                            .half_rows = (saved.fit_from & HALF_ROWS) != 0,
                             .validation_rmse = validation};
   if (isfinite(pd_run_objective(row)) && isfinite(row->seconds)) return POLYAD_OK;
   return pd_fail_at(archive->context, POLYAD_PARSE, path_of(archive), 0, 0,

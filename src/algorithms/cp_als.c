@@ -29,6 +29,7 @@ polyad_status pd_als_check_options(polyad_context *context, const polyad_plan *p
          "initialisation %d is unknown", (int)options->init);
 #undef EXPECT
   PD_TRY(pd_run_options_check(context, &options->run, 0));
+  PD_TRY(pd_als_half_check(context, plan, options));
   if (polyad_plan_nnz(plan) == 0 || !(plan->norm_square_scaled > 0))
     return pd_fail(context, POLYAD_NUMERICAL,
                    "the tensor has no nonzero: its fit is undefined; expected at least one");
@@ -193,7 +194,7 @@ const struct pd_method pd_als_method = {.name = "cp_als",
 
 static bool starts_together(polyad_context *context, const polyad_plan *plan,
                             const polyad_cp_als_options *options) {
-  return options->run.starts > 1 && options->run.max_iterations > 0 &&
+  return options->run.starts > 1 && options->run.max_iterations > 0 && !options->half_rows &&
          pd_als_gains_together(context, plan, options->rank);
 }
 

@@ -19,6 +19,10 @@ struct pd_matrix {
   /* Tells what the numbers are: no two contents have the same version. What kernels keep that was
    * made from a factor holds for its version only. 0: not known, counts as new in every call. */
   uint64_t version;
+  /* A copy of the same rows in bfloat16, with the same stride, where the numbers are no more
+     precise than that: kernels may gather it in their place. Belongs to somebody else; NULL: there
+     is none. */
+  uint16_t *halves;
 };
 
 /** Gives the matrix a version that none had before: to be called whenever its numbers change. */

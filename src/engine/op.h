@@ -121,6 +121,7 @@ struct pd_scratch {
  *  factors counts for factors of the same version only (formats/versions.h). */
 struct pd_walk {
   uint64_t ops;         /* the operations that it runs */
+  bool reads_halves;    /* its MTTKRP gathers pd_matrix::halves where all inputs have them */
   size_t scratch_bytes; /* of what begins with a struct pd_scratch */
   /** Bytes of a workspace for factors of ranks[k] columns in mode k. */
   uint64_t (*workspace_bytes)(const void *storage, const uint64_t *ranks, int threads);

@@ -126,6 +126,10 @@ struct pd_linalg {
   polyad_status (*round)(polyad_context *context, struct pd_linalg_work *work,
                          polyad_compute compute, const struct pd_matrix *from,
                          struct pd_matrix *to);
+  /** Rounds a factor in single precision to bfloat16, into `halves` too, which it has. From then on
+   *  update_rows() does that to every x that has them, before it sums over it: Gram matrix and
+   * inner products are those of the rounded rows. NULL: the device does not. */
+  polyad_status (*halve)(polyad_context *context, struct pd_linalg_work *work, struct pd_matrix *a);
   /** Entry (i, r) of a = pd_random_uniform(seed, stream, i * columns + r), rounded to a's type.
    * NULL: the host fills matrices. */
   polyad_status (*random)(polyad_context *context, struct pd_linalg_work *work, uint64_t seed,

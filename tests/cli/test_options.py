@@ -275,6 +275,13 @@ def test_options_of_als_alone(polyad, algorithm):
     polyad.fails(2, *CPD, "--algorithm", algorithm, "--init", "hosvd", says="--init hosvd")
 
 
+def test_half_rows(polyad):
+    polyad.fails(2, *CPD, "--algorithm", "apr-mu", "--half-rows", says="--half-rows is for --algorithm als")
+    polyad.fails(2, *CPD, "--absent", "unknown", "--half-rows", says="--half-rows is for --algorithm als")
+    polyad.fails(2, *CPD, "--nonnegative", "--half-rows", says="exclude each other")
+    polyad.fails(1, *CPD, "--device", "cpu", "--half-rows", says="half rows need a GPU; device cpu found")
+
+
 def test_algorithm_unknown(polyad):
     polyad.fails(2, *CPD, "--algorithm", "svd", says="algorithm")
 

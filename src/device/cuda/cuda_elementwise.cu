@@ -1,5 +1,6 @@
 /* Operations on single entries of matrices: random numbers, rounding to types of few bits, sums of
  * two, copies. */
+#include "core/half.h"
 #include "core/random.h"
 #include "device/cuda/cuda_linalg_device.cuh"
 #include <cuda_bf16.h>
@@ -33,6 +34,14 @@ static __global__ void __launch_bounds__(THREADS)
   T *target = static_cast<T *>(to.data);
   each_entry(from, to,
              [&](uint64_t p, uint64_t q) { target[q] = (T)keep(compute, (float)source[p]); });
+}
+
+static __global__ void __launch_bounds__(THREADS) halve_entries(pd_gpu_matrix a, uint16_t *halves) {
+  float *entry = static_cast<float *>(a.data);
+  each_entry(a, a, [&](uint64_t p, uint64_t) {
+    halves[p] = pd_bfloat_of(entry[p]);
+    entry[p] = pd_float_of_bfloat(halves[p]);
+  });
 }
 
 template <typename T>
@@ -78,6 +87,12 @@ extern "C" cudaError_t pd_gpu_round(int compute, struct pd_gpu_matrix from, stru
     round_entries<double><<<blocks, THREADS, 0, stream>>>(compute, from, to);
   else
     round_entries<float><<<blocks, THREADS, 0, stream>>>(compute, from, to);
+  return cudaGetLastError();
+}
+
+extern "C" cudaError_t pd_gpu_halve(struct pd_gpu_matrix a, uint16_t *halves, int processors,
+                                    cudaStream_t stream) {
+  halve_entries<<<blocks_for(a.rows, processors), THREADS, 0, stream>>>(a, halves);
   return cudaGetLastError();
 }
 

@@ -138,6 +138,12 @@ static polyad_status round_matrix(polyad_context *context, struct pd_linalg_work
       pd_gpu_round((int)compute, gpu_matrix(from), gpu_matrix(to), work->processors, stream));
 }
 
+static polyad_status cuda_linalg_halve(polyad_context *context, struct pd_linalg_work *work,
+                                       struct pd_matrix *a) {
+  LINALG_ENTER(context, work);
+  return PD_CUDA(context, state, pd_gpu_halve(gpu_matrix(a), a->halves, work->processors, stream));
+}
+
 static polyad_status cuda_linalg_random(polyad_context *context, struct pd_linalg_work *work,
                                         uint64_t seed, uint64_t stream, struct pd_matrix *a) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
@@ -238,7 +244,8 @@ static struct pd_gpu_rows cuda_linalg_rows_of(const struct pd_update *update) {
                               .slices = update->slices != NULL ? update->slices->data : NULL,
                               .pulls = update->work->scalars + PD_GPU_PULLS,
                               .room = update->work->invert, /* the inverse is made by now */
-                              .scaling = (int)update->scaling};
+                              .scaling = (int)update->scaling,
+                              .halves = update->x->halves};
 }
 
 static polyad_status cuda_linalg_update_rows(polyad_context *context, int runs,
@@ -490,6 +497,7 @@ const struct pd_linalg pd_cuda_linalg = {
     .gram = cuda_linalg_gram,
     .add = cuda_linalg_add,
     .round = round_matrix,
+    .halve = cuda_linalg_halve,
     .random = cuda_linalg_random,
     .hadamard = cuda_linalg_hadamard,
     .copy_columns = cuda_linalg_copy_columns,

@@ -1,4 +1,5 @@
 /* Passes over tall factor matrices, and the small sums that follow them. */
+#include "core/half.h"
 #include "device/cuda/cuda_linalg_device.cuh"
 
 enum { THREADS = 256, WARPS = THREADS / 32 };
@@ -85,6 +86,16 @@ __device__ static double pulled(const pd_gpu_rows &job, uint64_t i, int r, int r
   return old * (job.damping * job.weights[r] * job.v[(size_t)r * rank + r]);
 }
 
+/* What an update keeps of entry (i, r). */
+template <typename T>
+__device__ static T kept_entry(const pd_gpu_rows &job, uint64_t i, int r, double value) {
+  T rounded = (T)value;
+  if (job.halves == nullptr) return rounded;
+  uint16_t half = pd_bfloat_of((float)rounded);
+  job.halves[i * job.x.stride + r] = half;
+  return (T)pd_float_of_bfloat(half);
+}
+
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
     multiply(const __grid_constant__ pd_gpu_rows job) {
@@ -122,7 +133,7 @@ static __global__ void __launch_bounds__(THREADS)
         for (int q = 0; q < 4; ++q) {
           int i = ty + q * WARPS;
           if (i >= count) break;
-          T rounded = (T)(value[q] * by);
+          T rounded = kept_entry<T>(job, first + i, r, value[q] * by);
           double m = pulls ? (double)data[(first + i) * x.stride + r] : tile[i * rank + r];
           double weight = job.slices != nullptr ? job.slices[first + i] : 1;
           data[(first + i) * x.stride + r] = rounded;
@@ -237,7 +248,7 @@ static __global__ void __launch_bounds__(THREADS)
       int i = row + ty + TILE_LANES * p;
       if (i >= count || r >= rank) break;
       T *entry = data + (first + i) * x.stride + r;
-      T rounded = (T)(value[p][q] * by);
+      T rounded = kept_entry<T>(job, first + (uint64_t)i, r, value[p][q] * by);
       account((double)*entry, (double)rounded, job.slices != nullptr ? job.slices[first + i] : 1,
               mine);
       *entry = rounded;

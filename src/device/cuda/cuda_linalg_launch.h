@@ -92,6 +92,7 @@ struct pd_gpu_rows {
   double *sums;         /* blocks x 4 x rank */
   double *partial;      /* blocks x rank x rank: upper triangles */
   double *room;         /* 2 rank^2 numbers, used above PD_GPU_RANK_WIDE */
+  uint16_t *halves;     /* NULL, or x = x inverse is rounded to bfloat16, and written here too */
 };
 /** The pass up to PD_GPU_RANK_PASS columns, and its blocks. All jobs have as many rows. */
 cudaError_t pd_gpu_pass(const struct pd_gpu_rows *jobs, int count, cudaStream_t stream);
@@ -161,6 +162,9 @@ cudaError_t pd_gpu_scale(struct pd_gpu_matrix x, const double *factor, cudaStrea
 /** `to` = what `compute` (polyad_compute, not 0) keeps of `from`. */
 cudaError_t pd_gpu_round(int compute, struct pd_gpu_matrix from, struct pd_gpu_matrix to,
                          int processors, cudaStream_t stream);
+/** Rounds a matrix of floats to bfloat16, into `halves` of the same stride too. */
+cudaError_t pd_gpu_halve(struct pd_gpu_matrix a, uint16_t *halves, int processors,
+                         cudaStream_t stream);
 /** a = uniform random numbers; see pd_linalg::random. */
 cudaError_t pd_gpu_random(uint64_t seed, uint64_t stream_of_numbers, struct pd_gpu_matrix a,
                           int processors, cudaStream_t stream);

@@ -9,6 +9,7 @@
  * from each q, and tile t of a result gives lane q its columns 2 t and 2 t + 1. For x^T x the rows
  * change places with the columns by shuffles. Sums stay in registers to the end of a block's rows,
  * whose division into blocks depends on their number alone. */
+#include "core/half.h"
 #include "device/cuda/cuda_linalg_device.cuh"
 
 namespace {
@@ -259,6 +260,21 @@ __device__ void solve(const Pass &pass, const double (&w)[2 * TILES][TILES], boo
   }
 }
 
+/* Rounds a lane's columns of x to bfloat16, in pairs: rows of halves have an even number of
+ * columns, and x is zero behind the last. */
+template <int COLUMNS>
+__device__ void halve(const pd_gpu_rows &rows, uint64_t row, int first, float (&x)[COLUMNS]) {
+#pragma unroll
+  for (int k = 0; k < COLUMNS; k += 2) {
+    uint32_t low = pd_bfloat_of(x[k]), high = pd_bfloat_of(x[k + 1]);
+    x[k] = pd_float_of_bfloat((uint16_t)low);
+    x[k + 1] = pd_float_of_bfloat((uint16_t)high);
+    if (row < rows.x.rows && first + k < rows.x.rank)
+      *reinterpret_cast<uint32_t *>(rows.halves + row * rows.x.stride + first + k) =
+          low | high << 16;
+  }
+}
+
 /* SOLVES: x holds m, and is replaced; else x is there, and m may be. */
 template <typename T, int TILES, bool SOLVES>
 __global__ void __launch_bounds__(THREADS, 2) pass_rows(const __grid_constant__ Batch<Pass> batch) {
@@ -286,6 +302,8 @@ __global__ void __launch_bounds__(THREADS, 2) pass_rows(const __grid_constant__ 
       load(in, pass.aligned, row + WARPS * TILE, first, next);
     if (SOLVES) {
       solve<T, TILES>(pass, w, pulls, row, first, m, x);
+      if constexpr (sizeof(T) == sizeof(float))
+        if (rows.halves != nullptr) halve(rows, row, first, x);
       store(rows.x, pass.aligned, row, first, x);
     } else {
       load(rows.x, pass.aligned, row, first, x);

@@ -1,5 +1,6 @@
 /* Building, checking and describing "modecopy". */
 #include "formats/modecopy/modecopy_build.h"
+#include "formats/modecopy/modecopy_pairs.h"
 #include "formats/tables.h"
 #include <stdio.h>
 #include <string.h>
@@ -87,6 +88,8 @@ void pd_modecopy_init(const polyad_tensor *tensor, const struct pd_request *requ
       .nnz = tensor->nnz,
       .type = tensor->type,
       .partitions = pd_partition_count(request),
+      .rank =
+          request->device != NULL && strcmp(request->device->kind, "cuda") == 0 ? request->rank : 0,
       .columns = pd_parameter(request, PD_BLOCK_COLUMNS, PD_BLOCK_COLUMNS_USUAL)};
   memcpy(storage->dims, tensor->dims, sizeof storage->dims);
 }
@@ -145,7 +148,15 @@ static void modecopy_describe(const void *pointer, int first_mode, char text[PD_
   int at = snprintf(text, PD_REASON_BYTES, "%s, %d copies of together %d bits (COO: %d)",
                     storage->variant == PD_MODECOPY_SORTED ? "sorted" : "paper", storage->order,
                     stored, formula);
-  if (storage->variant == PD_MODECOPY_SORTED) return;
+  if (storage->variant == PD_MODECOPY_SORTED) {
+    uint64_t rows;
+    int tables = storage->rank > 0 ? pd_modecopy_tables(storage, storage->rank, &rows) : 0;
+    if (tables > 0)
+      snprintf(text + at, (size_t)(PD_REASON_BYTES - at),
+               ", %d of them with a table of two modes' products, of at most %llu rows", tables,
+               (unsigned long long)rows);
+    return;
+  }
   at += snprintf(text + at, (size_t)(PD_REASON_BYTES - at), ", %d partitions, schemes",
                  storage->partitions);
   for (int mode = 0; mode < storage->order && at > 0 && at < PD_REASON_BYTES; ++mode)

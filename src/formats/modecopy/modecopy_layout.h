@@ -41,6 +41,7 @@ struct pd_modecopy {
   uint64_t nnz;
   polyad_type type;
   int partitions; /* kappa */
+  uint64_t rank;  /* that tables of pairs are for (modecopy_pairs.h); 0: the device has none */
   int columns;    /* P: nonzeros that a thread block takes at once (GPU) */
   struct pd_modecopy_copy copy[POLYAD_MAX_ORDER];
 };

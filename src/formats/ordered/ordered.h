@@ -20,6 +20,7 @@ struct pd_ordered_marks {
 struct pd_ordered {
   int inputs;
   int input[POLYAD_MAX_ORDER]; /* input modes, outermost first */
+  uint64_t runs;               /* estimated */
   uint64_t rows;               /* that have nonzeros */
   uint64_t *row_start;         /* rows + 1 */
   bool has_row_id;             /* whether there is one: else row k is output row k */

@@ -101,6 +101,16 @@ struct pd_gpu_sum pd_ordered_sum(uint64_t nnz, const struct pd_ordered *order,
   return sum;
 }
 
+void pd_ordered_take_halves(const struct pd_ordered *order, const struct pd_call *call,
+                            struct pd_gpu_sum *sum) {
+  if (sum->what != PD_GPU_MTTKRP || !sum->aligned) return;
+  for (int k = 0; k < order->inputs; ++k)
+    if (call->factors[order->input[k]]->halves == NULL) return;
+  for (int k = 0; k < order->inputs; ++k)
+    sum->factor[k] = call->factors[order->input[k]]->halves;
+  sum->what = PD_GPU_HALVES;
+}
+
 polyad_status pd_ordered_zero_unused(polyad_context *context, const struct pd_ordered *order,
                                      struct pd_matrix *out) {
   if (order->used == NULL) return POLYAD_OK;

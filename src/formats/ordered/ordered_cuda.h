@@ -8,11 +8,21 @@
 #include "formats/ordered/ordered_launch.h"
 #include "formats/scratch_cuda.h"
 
+/** A table of the products of two modes' rows (formats/modecopy/modecopy_pairs.h), and which they
+ *  are of. */
+struct pd_ordered_table {
+  void *rows;    /* NULL: no table is worth it */
+  uint64_t rank; /* columns that there is room for */
+  int mode[2];
+  uint64_t version[2]; /* of the factors; 0: none */
+};
+
 /** Memory of one running computation. */
 struct pd_ordered_scratch {
   struct pd_scratch base;
   int segment;
   void *head, *tail;
+  struct pd_ordered_table table;
 };
 
 uint64_t pd_ordered_scratch_bytes(uint64_t nnz, uint64_t rank, polyad_type type);
@@ -36,6 +46,10 @@ polyad_status pd_ordered_rank_check(polyad_context *context, uint64_t rank);
 struct pd_gpu_sum pd_ordered_sum(uint64_t nnz, const struct pd_ordered *order,
                                  const struct pd_ordered_scratch *scratch,
                                  const struct pd_call *call);
+
+/** Lets an MTTKRP gather the rows in bfloat16 where all inputs have them. */
+void pd_ordered_take_halves(const struct pd_ordered *order, const struct pd_call *call,
+                            struct pd_gpu_sum *sum);
 
 /** Zeroes output rows without nonzeros. */
 polyad_status pd_ordered_zero_unused(polyad_context *context, const struct pd_ordered *order,

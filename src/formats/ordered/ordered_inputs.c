@@ -97,6 +97,7 @@ void pd_ordered_choose_inputs(const struct pd_traits *traits, polyad_type type, 
     if (n != mode) modes[count++] = n;
   order->inputs = count;
   memcpy(best, modes, sizeof modes);
+  order->runs = traits->nnz;
   if (count < 2) return;
   if (!pd_ordered_weighs_inputs(traits->order)) { /* short modes repeat most */
     sort_by_length(traits, best, count);
@@ -111,6 +112,8 @@ void pd_ordered_choose_inputs(const struct pd_traits *traits, polyad_type type, 
       memcpy(best, modes, sizeof modes);
     }
   } while (next_permutation(modes, count));
+  uint64_t fibers = traits->fibers[best[count - 1]];
+  if (fibers < order->runs) order->runs = fibers;
 }
 
 void pd_ordered_inputs(const struct pd_ordered_job *job, struct pd_ordered *order) {

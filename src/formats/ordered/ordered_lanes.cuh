@@ -92,6 +92,30 @@ template <typename T, int LANES, bool ALIGNED> struct Lane {
   }
 };
 
+/* The same where the gathered matrices are in bfloat16, the upper half of a float: what is summed
+ * and stored is float. */
+template <int LANES> struct HalfLane : Lane<float, LANES, true> {
+  typedef Lane<float, LANES, true> BASE;
+  using BASE::BASE;
+
+  __device__ Row<float> load(const Table<float> &table, uint32_t index) const {
+    const char *from = table.base + (uint64_t)index * table.stride;
+    uint2 raw = __ldg(reinterpret_cast<const uint2 *>(from));
+    Row<float> row;
+    row.v[0] = __uint_as_float(raw.x << 16);
+    row.v[1] = __uint_as_float(raw.x & 0xffff0000u);
+    row.v[2] = __uint_as_float(raw.y << 16);
+    row.v[3] = __uint_as_float(raw.y & 0xffff0000u);
+    return row;
+  }
+
+  __device__ Table<float> table(const void *matrix, uint64_t stride) const {
+    return {static_cast<const char *>(matrix) +
+                (this->column < this->rank ? this->column : 0) * sizeof(uint16_t),
+            (uint32_t)(stride * sizeof(uint16_t))};
+  }
+};
+
 template <typename T> __device__ __forceinline__ void add(Row<T> &sum, const Row<T> &row) {
 #pragma unroll
   for (int i = 0; i < Row<T>::N; ++i)

@@ -22,6 +22,7 @@ enum { PD_SEGMENT_LEAST = 64 };
 /** What is computed. */
 enum pd_gpu_what {
   PD_GPU_MTTKRP,
+  PD_GPU_HALVES,   /* the same of rows in bfloat16 */
   PD_GPU_GRADIENT, /* of a loss's gain */
   PD_GPU_GAIN      /* its sum, one per block first */
 };
@@ -30,7 +31,8 @@ enum pd_gpu_what {
  *  stores of a nonzero comes beside this. */
 struct pd_gpu_sum {
   uint64_t nnz, rows;
-  const void *factor[PD_INPUTS_MAX]; /* of the inputs, outermost first; row major */
+  const void *factor[PD_INPUTS_MAX]; /* of the inputs, outermost first; row major; PD_GPU_HALVES:
+                                        in bfloat16 */
   uint64_t stride[PD_INPUTS_MAX];    /* elements */
   const uint64_t *row_start;         /* rows + 1 */
   const uint32_t *row_id;            /* NULL: row k is output row k */
@@ -86,10 +88,25 @@ cudaError_t pd_gpu_phi_planes_f32(const struct pd_gpu_sum *sum, const struct pd_
                                   cudaStream_t stream);
 cudaError_t pd_gpu_phi_planes_f64(const struct pd_gpu_sum *sum, const struct pd_gpu_planes *from,
                                   cudaStream_t stream);
+/** PD_GPU_HALVES; the sum is aligned. */
+cudaError_t pd_gpu_sum_planes_halves(const struct pd_gpu_sum *sum, const struct pd_gpu_planes *from,
+                                     cudaStream_t stream);
 cudaError_t pd_gpu_sum_elements_f32(const struct pd_gpu_sum *sum,
                                     const struct pd_gpu_elements *from, cudaStream_t stream);
 cudaError_t pd_gpu_sum_elements_f64(const struct pd_gpu_sum *sum,
                                     const struct pd_gpu_elements *from, cudaStream_t stream);
+
+/** The table of a pair of inputs: row h << bits | l of `to` is row h of `high` times row l of
+ * `low`, entry by entry. All rows begin at multiples of 16 bytes; rows of `to` that have no l are
+ * left as they are. */
+struct pd_gpu_pair {
+  const void *high, *low;
+  void *to;
+  uint64_t high_stride, low_stride, stride; /* elements */
+  uint64_t high_rows, low_rows;
+  int bits, columns, wide; /* wide: of doubles */
+};
+cudaError_t pd_gpu_pair_table(const struct pd_gpu_pair *pair, cudaStream_t stream);
 
 /** Zeroes the rows whose bit in `used` is not set. */
 cudaError_t pd_gpu_zero_unused(const uint32_t *used, uint64_t rows, void *out, uint64_t row_bytes,

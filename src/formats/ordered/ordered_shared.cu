@@ -12,6 +12,38 @@ extern "C" uint64_t pd_gpu_sum_blocks(uint64_t nnz, int lanes, int segment) {
   return (nnz + block - 1) / block;
 }
 
+/* A thread per 16 bytes of the table. */
+template <typename T>
+static __global__ void __launch_bounds__(256) pair_table(const pd_gpu_pair pair) {
+  constexpr int N = 16 / (int)sizeof(T);
+  uint64_t at = (uint64_t)blockIdx.x * 256 + threadIdx.x, parts = (uint64_t)pair.columns / N;
+  uint64_t row = at / parts, column = at % parts * N;
+  uint64_t high = row >> pair.bits, low = row & ((UINT64_C(1) << pair.bits) - 1);
+  if (high >= pair.high_rows || low >= pair.low_rows) return;
+  int4 raw[2], product;
+  raw[0] = __ldg(reinterpret_cast<const int4 *>(static_cast<const T *>(pair.high) +
+                                                high * pair.high_stride + column));
+  raw[1] = __ldg(reinterpret_cast<const int4 *>(static_cast<const T *>(pair.low) +
+                                                low * pair.low_stride + column));
+#pragma unroll
+  for (int k = 0; k < N; ++k)
+    reinterpret_cast<T *>(&product)[k] =
+        reinterpret_cast<const T *>(&raw[0])[k] * reinterpret_cast<const T *>(&raw[1])[k];
+  *reinterpret_cast<int4 *>(static_cast<T *>(pair.to) + row * pair.stride + column) = product;
+}
+
+extern "C" cudaError_t pd_gpu_pair_table(const struct pd_gpu_pair *pair, cudaStream_t stream) {
+  uint64_t in_row = (uint64_t)pair->columns / (pair->wide ? 2 : 4);
+  uint64_t parts = (pair->high_rows << pair->bits) * in_row;
+  unsigned blocks = (unsigned)((parts + 255) / 256);
+  if (blocks == 0) return cudaSuccess;
+  if (pair->wide)
+    pair_table<double><<<blocks, 256, 0, stream>>>(*pair);
+  else
+    pair_table<float><<<blocks, 256, 0, stream>>>(*pair);
+  return cudaGetLastError();
+}
+
 /* A warp looks after 32 rows: one word of bits. */
 static __global__ void __launch_bounds__(256)
     zero_unused(const uint32_t *used, uint64_t rows, char *out, uint64_t row_bytes) {

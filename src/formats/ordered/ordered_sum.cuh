@@ -18,13 +18,24 @@
 #include "formats/ordered/ordered_join.cuh"
 #include "formats/ordered/ordered_launch.h"
 
+/* How a lane holds its part of a row. */
+template <typename T, int LANES, bool ALIGNED, pd_gpu_what WHAT> struct LaneOf {
+  typedef Lane<T, LANES, ALIGNED> type;
+};
+template <int LANES> struct LaneOf<float, LANES, true, PD_GPU_HALVES> {
+  typedef HalfLane<LANES> type;
+};
+
+/* Whether what values count for depends on the model. */
+constexpr bool weighs(pd_gpu_what what) { return what == PD_GPU_GRADIENT || what == PD_GPU_GAIN; }
+
 /* One group on its way. */
 template <typename T, int LANES, bool ALIGNED, int INPUTS, pd_gpu_what WHAT, typename SOURCE>
 struct Walk {
   static constexpr int GROUPS = PD_BLOCK_THREADS / LANES;
   static constexpr int TABLES = INPUTS == 0 ? 1 : INPUTS, OUTER = INPUTS - 1;
-  static constexpr bool WEIGHS = WHAT != PD_GPU_MTTKRP, STORES = WHAT != PD_GPU_GAIN;
-  typedef Lane<T, LANES, ALIGNED> LANE;
+  static constexpr bool WEIGHS = weighs(WHAT), STORES = WHAT != PD_GPU_GAIN;
+  typedef typename LaneOf<T, LANES, ALIGNED, WHAT>::type LANE;
 
   const struct pd_gpu_sum &a;
   const SOURCE &source;
@@ -298,7 +309,7 @@ template <typename DATA> struct Job {
 
 /* Blocks on a multiprocessor, as far as registers go: Phi needs most. */
 constexpr int blocks_of(int inputs, pd_gpu_what what) {
-  return what != PD_GPU_MTTKRP ? 2 : PD_SUM_BLOCKS(inputs);
+  return weighs(what) ? 2 : PD_SUM_BLOCKS(inputs);
 }
 
 template <typename T, int LANES, bool ALIGNED, int INPUTS, pd_gpu_what WHAT, typename SOURCE>
@@ -396,7 +407,7 @@ static cudaError_t start_inputs(const Job<typename STAGED<T, LANES>::DATA> &job,
   } else {
     switch (SOURCE::bytes(job.data) > STAGING_MOST ? 0 : job.sum.inputs) {
     case 1: /* Phi's kernel for any number of inputs serves matrices */
-      if constexpr (WHAT == PD_GPU_MTTKRP)
+      if constexpr (!weighs(WHAT))
         return start_sum<T, LANES, ALIGNED, 1, WHAT, SOURCE>(job, stream);
       else
         return start_sum<T, LANES, ALIGNED, 0, WHAT, PLAIN>(job, stream);
@@ -420,9 +431,12 @@ static cudaError_t start_lanes(const struct pd_gpu_sum *sum,
   const Job<typename STAGED<T, 8>::DATA> job = {*sum, *data};
   int lanes = pd_gpu_lanes(sum->rank, (int)sizeof(T), sum->aligned);
   if (sum->nnz == 0) return cudaSuccess;
-  if (!sum->aligned)
+  if constexpr (WHAT == PD_GPU_HALVES) {
+    if (!sum->aligned) return cudaErrorInvalidValue;
+  } else if (!sum->aligned) {
     return lanes == 8 ? start_inputs<T, 8, false, WHAT, STAGED, DIRECT>(job, stream)
                       : start_inputs<T, 32, false, WHAT, STAGED, DIRECT>(job, stream);
+  }
   switch (lanes) {
   case 4:
     return start_inputs<T, 4, true, WHAT, STAGED, DIRECT>(job, stream);

@@ -1,4 +1,5 @@
 /* Format "twotree": choosing, building and describing. */
+#include "formats/modecopy/modecopy_pairs.h"
 #include "formats/sent.h"
 #include "formats/storage.h"
 #include "formats/tables.h"
@@ -132,6 +133,19 @@ static polyad_status twotree_check(polyad_context *context, const void *storage)
   return POLYAD_OK;
 }
 
+/* Copies of which a GPU gathers two modes as one. */
+static int tables_of(const struct pd_twotree *twotree) {
+  int tables = 0;
+  uint64_t rows;
+  for (int s = 0; s < twotree->sides && twotree->nnz > 0; ++s) {
+    const struct pd_twotree_side *side = &twotree->side[s];
+    const struct pd_modecopy *of[2] = {&side->nonzeros, &side->by_tuple};
+    for (int k = 0; k < (side->modes.count > 1 ? 2 : 1); ++k)
+      if (of[k]->rank > 0) tables += pd_modecopy_tables(of[k], of[k]->rank, &rows);
+  }
+  return tables;
+}
+
 static void twotree_describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
   const struct pd_twotree *twotree = storage;
   int length = 0;
@@ -146,6 +160,9 @@ static void twotree_describe(const void *storage, int first_mode, char text[PD_R
       length += snprintf(text + length, (size_t)(PD_REASON_BYTES - length), " by %llu partial rows",
                          (unsigned long long)side->tuples);
   }
+  if (twotree->on_gpu && tables_of(twotree) > 0)
+    length += snprintf(text + length, (size_t)(PD_REASON_BYTES - length),
+                       "; %d tables of two modes' products", tables_of(twotree));
   snprintf(text + length, (size_t)(PD_REASON_BYTES - length),
            "; predicted %.2f times as fast as a list per mode", twotree->gain);
 }

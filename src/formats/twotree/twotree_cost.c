@@ -1,6 +1,6 @@
 /* What a side costs, by the model of the CPU's caches that the lists' order is chosen by, or by the
  * measured rates at which a GPU gathers rows. */
-#include "formats/ordered/ordered.h"
+#include "formats/modecopy/modecopy_pairs.h"
 #include "formats/twotree/twotree_cut.h"
 #include <math.h>
 #include <string.h>
@@ -117,17 +117,39 @@ static double gathered_row(const struct pd_traits *traits, int mode, double row)
   return row / NEAR_RATE * pd_ordered_gather_cost((double)traits->nonempty[mode] * row);
 }
 
-/* Sum of the rows of `mode`, the leaf being the input that costs least. */
+/* What rows cost when `leaf` is the innermost input, and `high` and `low` are gathered from a table
+ * of `table` rows instead (0: they are not): see formats/modecopy/modecopy_pairs.h. */
+static double rows_on_gpu(const struct pd_traits *traits, double row, int mode, int leaf, int high,
+                          int low, uint64_t table) {
+  double runs = fmin((double)traits->nnz, (double)traits->fibers[leaf]), outer = 0;
+  double pair = row / NEAR_RATE * pd_ordered_gather_cost((double)table * row);
+  bool innermost = table > 0 && (leaf == high || leaf == low);
+  int outers = table > 0 && !innermost;
+  if (outers > 0) outer = pair;
+  for (int n = 0; n < traits->order; ++n) {
+    if (n == mode || n == leaf || (table > 0 && (n == high || n == low))) continue;
+    outer += gathered_row(traits, n, row);
+    ++outers;
+  }
+  double making = table > 0 ? row / NEAR_RATE * pd_modecopy_table_cost(table) : 0;
+  return making + (double)traits->nnz * (innermost ? pair : gathered_row(traits, leaf, row)) +
+         (outers > 0 || table == 0 ? runs * (RUN_ON_GPU + outer) : 0);
+}
+
+/* Sum of the rows of `mode`, leaf and table being those that cost least. */
 static double pass_on_gpu(const struct pd_traits *traits, double row, int mode) {
   double nnz = (double)traits->nnz, rows = (double)traits->nonempty[mode], least = INFINITY;
   double written = rows * row / (rows * row < CACHE_BYTES ? CACHE_RATE : MEMORY_RATE);
   for (int leaf = 0; leaf < traits->order; ++leaf) {
     if (leaf == mode) continue;
-    double runs = fmin(nnz, (double)traits->fibers[leaf]);
-    double outer = RUN_ON_GPU;
-    for (int n = 0; n < traits->order; ++n)
-      if (n != mode && n != leaf) outer += gathered_row(traits, n, row);
-    least = fmin(least, nnz * gathered_row(traits, leaf, row) + runs * outer);
+    least = fmin(least, rows_on_gpu(traits, row, mode, leaf, 0, 0, 0));
+    for (int high = 0; high < traits->order; ++high)
+      for (int low = 0; low < traits->order; ++low) {
+        if (high == low || high == mode || low == mode) continue;
+        uint64_t table = pd_modecopy_table_rows(traits->nnz, (uint64_t)row, traits->dims[high],
+                                                traits->dims[low]);
+        if (table > 0) least = fmin(least, rows_on_gpu(traits, row, mode, leaf, high, low, table));
+      }
   }
   return PASS_START + nnz * RECORD_BYTES / MEMORY_RATE + least + written;
 }

@@ -2,13 +2,15 @@
  * row, for which format "modecopy" has the kernel: of the nonzeros by the number of their tuple,
  * which gives the partial rows Y, and of the tuples by the index in a mode, with Y as one more
  * factor. Y is kept while the factors that it was made from have their versions. */
-#include "formats/ordered/ordered_cuda.h"
+#include "formats/modecopy/modecopy_cuda.h"
+#include "formats/modecopy/modecopy_pairs.h"
 #include "formats/tables.h"
 #include "formats/twotree/twotree_cut.h"
 
 struct twotree_cuda_scratch {
   struct pd_scratch base;
   struct pd_ordered_scratch pass; /* of sums over nonzeros: they are as many on every side */
+  struct pd_ordered_table table[PD_TWOTREE_MAX_ORDER]; /* of each side's sums over nonzeros */
   struct pd_ordered_scratch tuples[PD_TWOTREE_MAX_ORDER];
   struct pd_matrix rows[PD_TWOTREE_MAX_ORDER]; /* Y */
   struct pd_versions made[PD_TWOTREE_MAX_ORDER];
@@ -32,8 +34,9 @@ static uint64_t twotree_cuda_workspace_bytes(const void *storage, const uint64_t
   for (int s = 0; s < twotree->sides; ++s) {
     const struct pd_twotree_side *side = &twotree->side[s];
     if (s == 0 && twotree->nnz > 0)
-      total = pd_add_saturated(total,
-                               sums()->workspace_bytes(&twotree->side[s].nonzeros, ranks, threads));
+      total = pd_add_saturated(total, sums()->workspace_bytes(&side->nonzeros, ranks, threads));
+    if (s > 0 && twotree->nnz > 0)
+      total = pd_add_saturated(total, pd_modecopy_table_bytes(&side->nonzeros, ranks[0]));
     if (side->tuples == 0) continue;
     total = pd_add_saturated(total,
                              sums()->workspace_bytes(&twotree->side[s].by_tuple, ranks, threads));
@@ -66,6 +69,10 @@ static polyad_status twotree_cuda_fill(polyad_context *context, const void *stor
   scratch->pass.base = pd_scratch_part(&scratch->base);
   if (twotree->nnz > 0)
     PD_TRY(sums()->fill(context, &twotree->side[0].nonzeros, ranks, &scratch->pass));
+  scratch->table[0] = scratch->pass.table;
+  for (int s = 1; s < twotree->sides && twotree->nnz > 0; ++s)
+    PD_TRY(pd_modecopy_table_make(context, &twotree->side[s].nonzeros, ranks[0], &scratch->base,
+                                  &scratch->table[s]));
   for (int s = 0; s < twotree->sides; ++s)
     if (twotree->side[s].tuples > 0) PD_TRY(create_rows(context, twotree, s, ranks, scratch));
   return POLYAD_OK;
@@ -82,6 +89,17 @@ static int side_of(const struct pd_twotree *twotree, int mode, int *which) {
   return -1; /* every mode has one */
 }
 
+/* A sum over the nonzeros in the order of a side: all share a workspace, but for their tables. */
+static polyad_status twotree_cuda_sum_nonzeros(polyad_context *context,
+                                               const struct pd_twotree *twotree,
+                                               struct twotree_cuda_scratch *scratch, int s,
+                                               const struct pd_call *call) {
+  scratch->pass.table = scratch->table[s];
+  polyad_status status = sums()->run(context, &twotree->side[s].nonzeros, &scratch->pass, call);
+  scratch->table[s] = scratch->pass.table;
+  return status;
+}
+
 /* Makes the partial rows of a side anew where they are of other factors. */
 static polyad_status make_partial_rows(polyad_context *context, const struct pd_twotree *twotree,
                                        struct twotree_cuda_scratch *scratch, int s,
@@ -96,7 +114,7 @@ static polyad_status make_partial_rows(polyad_context *context, const struct pd_
     rests_on |= UINT64_C(1) << modes->other[k];
   }
   if (pd_versions_hold(&scratch->made[s], factors, rests_on)) return POLYAD_OK;
-  PD_TRY(sums()->run(context, &twotree->side[s].nonzeros, &scratch->pass, &call));
+  PD_TRY(twotree_cuda_sum_nonzeros(context, twotree, scratch, s, &call));
   pd_versions_set(&scratch->made[s], factors, rests_on);
   return POLYAD_OK;
 }
@@ -112,8 +130,7 @@ static polyad_status twotree_cuda_run(polyad_context *context, const void *stora
   if (twotree->nnz == 0)
     return device->functions->fill_zero(context, device, out->data,
                                         out->rows * out->stride * pd_type_bytes(out->type));
-  if (modes->count == 1)
-    return sums()->run(context, &twotree->side[s].nonzeros, &scratch->pass, call);
+  if (modes->count == 1) return twotree_cuda_sum_nonzeros(context, twotree, scratch, s, call);
   PD_TRY(make_partial_rows(context, twotree, scratch, s, call->factors));
   const struct pd_matrix *inputs[POLYAD_MAX_ORDER] = {&scratch->rows[s]};
   const struct pd_call last = {.op = PD_MTTKRP, .mode = 1 + which, .factors = inputs, .out = out};
@@ -146,8 +163,15 @@ static uint64_t twotree_cuda_device_bytes(const struct pd_traits *traits,
   pd_twotree_cut_choose(traits, request, &cut);
   for (int s = 0; s < cut.sides; ++s) {
     struct pd_twotree_modes modes = pd_twotree_modes_of(traits->order, &cut, s);
-    if (modes.count == 1) continue;
+    struct pd_traits pass = *traits, by_tuple;
     uint64_t tuples = pd_twotree_tuples_at_most(traits, &modes);
+    if (modes.count > 1) pd_twotree_pass_traits(traits, &modes, tuples, &pass);
+    total = pd_add_saturated(
+        total, pd_modecopy_table_bytes_at_most(&pass, request->rank, request->precision));
+    if (modes.count == 1) continue;
+    pd_twotree_tuple_traits(traits, &modes, tuples, &by_tuple);
+    total = pd_add_saturated(
+        total, pd_modecopy_table_bytes_at_most(&by_tuple, request->rank, request->precision));
     total = pd_add_saturated(total, rows_bytes(tuples, request->rank, request->precision));
     total = pd_add_saturated(total,
                              pd_ordered_scratch_bytes(tuples, request->rank, request->precision));
@@ -157,6 +181,7 @@ static uint64_t twotree_cuda_device_bytes(const struct pd_traits *traits,
 
 static const struct pd_walk twotree_cuda_rows = {
     .ops = PD_OPS_MTTKRP,
+    .reads_halves = true, /* over nonzeros: partial rows are float */
     .workspace_bytes = twotree_cuda_workspace_bytes,
     .scratch_bytes = sizeof(struct twotree_cuda_scratch),
     .fill = twotree_cuda_fill,
