@@ -71,7 +71,7 @@ polyad_status pd_list_create_within(polyad_context *context, const struct pd_dev
   polyad_status status = POLYAD_OK;
   uint64_t gaps = ALIGNMENT * ((uint64_t)shape->order + 1);
   one.nnz = 1;
-  uint64_t room = bytes > gaps ? (bytes - gaps) / pd_list_bytes(&one) : 0;
+  uint64_t room = bytes > gaps ? (bytes - gaps) / nonzero_list_bytes(&one) : 0;
   *out = NULL;
   if (room == 0)
     return pd_fail(context, POLYAD_MEMORY_LIMIT, "a list of nonzeros does not fit %llu bytes",
