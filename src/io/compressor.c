@@ -34,7 +34,8 @@ static polyad_status create_gzip(struct pd_compressor *c) {
     if (c->gzip[t] == NULL) return pd_fail_memory(c->context, PD_BGZF_BYTES);
   }
   c->room = PD_BGZF_BYTES;
-  return PD_NEW(c->context, (uint64_t)c->threads * MEMBERS_OF_THREAD * c->room, &c->out);
+  uint64_t members = (uint64_t)c->threads * MEMBERS_OF_THREAD;
+  return PD_NEW(c->context, pd_mul_saturated(members, c->room), &c->out);
 }
 
 static polyad_status create_zstd(struct pd_compressor *c) {
