@@ -103,7 +103,8 @@ struct pd_gpu_sum pd_ordered_sum(uint64_t nnz, const struct pd_ordered *order,
 
 void pd_ordered_take_halves(const struct pd_ordered *order, const struct pd_call *call,
                             struct pd_gpu_sum *sum) {
-  if (sum->what != PD_GPU_MTTKRP || !sum->aligned) return;
+  /* A tensor of one mode has no rows to gather: its kernel is the plain one. */
+  if (sum->what != PD_GPU_MTTKRP || !sum->aligned || order->inputs == 0) return;
   for (int k = 0; k < order->inputs; ++k)
     if (call->factors[order->input[k]]->halves == NULL) return;
   for (int k = 0; k < order->inputs; ++k)
