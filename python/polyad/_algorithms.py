@@ -66,8 +66,9 @@ def cp_als(x: Any, rank: int | None = None, *, tol: float = 1e-4, max_iters: int
         Added to the diagonal of the normal equations.
     half_rows : bool
         Keep factors in bfloat16, which kernels gather at half the bytes, while the fit grows by ten
-        times ``tol`` or more, then in single precision. Needs a GPU, ``precision="float32"`` and
-        ``format`` "modecopy" or "twotree"; rows of ``info["trace"]`` have ``half_rows``.
+        times ``tol`` (at least 1e-4) or more, then in single precision, as the last quarter of
+        ``max_iters`` is. Needs a GPU, ``precision="float32"`` and ``format`` "modecopy" or
+        "twotree"; rows of ``info["trace"]`` have ``half_rows``.
     device, format, precision, threads, variant
         As in :class:`Plan`.
     checkpoint, checkpoint_every, resume
