@@ -7,21 +7,26 @@ enum { FLAGS_PLACE = 3, FLAGS_RESERVED = 0xe0 }; /* RFC 1952, section 2.3.1 */
 struct pd_inflater {
   struct inflate_state state;
   int header; /* bytes of the member's header that were given, up to its flags */
+  /* The header, read apart from the data: isal_inflate keeps its flags for the length of a call,
+   * and goes on with any others where a header comes in two pieces. */
+  struct isal_gzip_header fields;
+  bool header_read;
 };
+
+static void isal_reset(struct pd_inflater *inflater) {
+  isal_inflate_reset(&inflater->state);
+  inflater->state.crc_flag = ISAL_GZIP_NO_HDR_VER;
+  inflater->header = 0;
+  inflater->fields = (struct isal_gzip_header){0};
+  inflater->header_read = false;
+}
 
 static polyad_status isal_create(polyad_context *context, struct pd_inflater **inflater) {
   /* Zeroed, since damaged data may point before the member's beginning, into its buffer. */
   PD_TRY(PD_NEW_ZERO(context, 1, inflater));
   isal_inflate_init(&(*inflater)->state);
-  (*inflater)->state.crc_flag = ISAL_GZIP;
-  (*inflater)->header = 0;
+  isal_reset(*inflater);
   return POLYAD_OK;
-}
-
-static void isal_reset(struct pd_inflater *inflater) {
-  isal_inflate_reset(&inflater->state);
-  inflater->state.crc_flag = ISAL_GZIP;
-  inflater->header = 0;
 }
 
 /* ISA-L takes headers with flags that mean nothing, which must be refused. */
@@ -65,7 +70,12 @@ static const char *isal_run(struct pd_inflater *inflater, const unsigned char *i
   state->avail_in = given;
   state->next_out = out;
   state->avail_out = room;
-  int result = isal_inflate(state);
+  int result = ISAL_DECOMP_OK;
+  if (!inflater->header_read) {
+    result = isal_read_gzip_header(state, &inflater->fields);
+    inflater->header_read = result == ISAL_DECOMP_OK;
+  }
+  if (inflater->header_read) result = isal_inflate(state);
   *in_size = given - state->avail_in;
   *out_size = room - state->avail_out;
   *ended = state->block_state == ISAL_BLOCK_FINISH;
