@@ -12,6 +12,7 @@
 #include <string.h>
 
 static const struct mttkrp_case cases[] = {
+    {"one mode", 1, {50}, 30, SHAPE_UNIFORM, true},
     {"matrix", 2, {40, 700}, 900, SHAPE_UNIFORM, true},
     {"one nonzero", 3, {5, 6, 7}, 1, SHAPE_UNIFORM, false},
     {"fibers", 3, {30, 40, 300}, 50000, SHAPE_FIBERS, false},
