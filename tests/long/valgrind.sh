@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Small tests of readers, writers, memory and models under valgrind: no error and nothing lost. Before
-# them valgrind must report a planted read of memory that nobody wrote.
-# usage: valgrind.sh BUILD
+# Small tests of readers, writers, memory and models under valgrind, the command given each hostile
+# text, and the kept inputs of every fuzz target: no error and nothing lost. Before them valgrind must
+# report a planted read of memory that nobody wrote.
+# usage: valgrind.sh SOURCE BUILD
 set -euo pipefail
-build=$1
+source=$1 build=$2
 command -v valgrind >/dev/null || { echo "valgrind is missing: skipped"; exit 77; }
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -38,4 +39,37 @@ for name in core_error refused_calls radix_sort tensor_use ktensor ttensor io_tn
   ran=$((ran + 1))
   echo "test_$name: nothing reported"
 done
-[ -z "${POLYAD_FIGURES:-}" ] || echo "{\"tests\": $ran}" >"$POLYAD_FIGURES/valgrind.json"
+
+# Hostile texts, with one fault each or none: a process for each, as users have it. What is said of
+# them is test command_bad_text's; here the status must be the one without valgrind.
+files=0
+"$build/tests/unit/io_text_case_files" "$scratch" >"$scratch/list"
+while read -r _ file verdict _; do
+  expected=$([ "$verdict" = accept ] && echo 0 || echo 1) status=0
+  watch "$build/polyad" info "$scratch/$file" </dev/null || status=$?
+  if [ $status -ne "$expected" ]; then
+    echo "polyad info $file under valgrind: status $status, expected $expected"
+    tail -n 40 "$scratch/log"
+    exit 1
+  fi
+  files=$((files + 1))
+done <"$scratch/list"
+echo "$files hostile texts: nothing reported"
+
+inputs=0
+for program in "$build"/tests/fuzz/replay_*; do
+  name=${program##*/replay_}
+  folders=("$source/tests/fuzz/corpus/$([ "$name" = threads ] && echo tns || echo "$name")"
+    "$source/tests/data/regress/$name")
+  if ! watch "$program" "${folders[@]}"; then
+    echo "inputs of fuzz target $name under valgrind:"
+    tail -n 40 "$scratch/log"
+    exit 1
+  fi
+  read -r count _ <"$scratch/log"
+  inputs=$((inputs + count))
+  echo "$count inputs of fuzz target $name: nothing reported"
+done
+[ "$inputs" -gt 0 ] || { echo "no input of a fuzz target was read"; exit 1; }
+[ -z "${POLYAD_FIGURES:-}" ] ||
+  echo "{\"tests\": $ran, \"files\": $files, \"inputs\": $inputs}" >"$POLYAD_FIGURES/valgrind.json"
