@@ -161,10 +161,11 @@ static void test_iterations(void **state) {
   polyad_context_destroy(context);
 }
 
-int main(void) {
+int main(int count, char **arguments) {
   int missing = gpu_missing();
   if (missing != 0) return missing;
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_products),
                                      cmocka_unit_test(test_iterations)};
+  if (count > 1) cmocka_set_test_filter(arguments[1]);
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

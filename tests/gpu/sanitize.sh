@@ -33,7 +33,9 @@ small=("mttkrp test_few" "hls test_few" "ttmc test_few" "build test_plan" "build
   "linalg test_operations" "linalg test_residual" "phi test_few" "tucker test_odd_ranks" "completion test_few"
   "mttkrp test_two_copies" "apr test_elementwise_steps" "apr test_normalize" "hls test_ranges"
   "build test_empty" "arrays test_values" "linalg test_copied_columns" "memory test_where_nothing_is_counted" "members test_cancelling"
-  "stream kernels_agree_once")
+  "stream kernels_agree_once" "half test_updates")
+# Ranks above 1,024 and millions of nonzeros, for the two tools that take no minutes for them.
+large=("ranks cuda test_cp_als" "linalg test_wide" "pairs test_products")
 
 # under TOOL SECONDS OUTPUT COMMAND…: runs it; status 9 where the tool reports anything
 under() {
@@ -85,13 +87,13 @@ check_programs() {
   for program in "$build"/tests/gpu/test_gpu_*; do
     name=${program##*/test_gpu_}
     if [ ! -x "$program" ] || [ "$name" = fault ]; then continue; fi
-    printf '%s\n' "${small[@]}" | grep -q "^$name " || { echo "$name: no case stands in $0"; missing=1; }
+    printf '%s\n' "${small[@]}" "${large[@]}" | grep -q "^$name " || { echo "$name: no case stands in $0"; missing=1; }
   done
   return $missing
 }
 
 run_all() {
-  local build=$1 folder=$2 tool case end failed=0 runs=0 jobs
+  local build=$1 folder=$2 tool case cases end failed=0 runs=0 jobs
   find_tool compute-sanitizer >/dev/null && compile "$folder" && check_programs "$build" || return 1
   "$folder/planted_bugs" none || { echo "no GPU can be used"; return 1; }
   end=$(($(date +%s) + ${POLYAD_SANITIZE_SECONDS:-270}))
@@ -103,7 +105,9 @@ run_all() {
   # A kernel of cuSOLVER's (ormqr) reads what nobody has written, and does not use it.
   echo "initcheck: tucker: not run: cuSOLVER is not ours to mend"
   for tool in "${tools[@]}"; do
-    for case in "${small[@]}"; do
+    cases=("${small[@]}")
+    [[ $tool != memcheck && $tool != synccheck ]] || cases+=("${large[@]}")
+    for case in "${cases[@]}"; do
       [ "$tool ${case%% *}" != "initcheck tucker" ] || continue
       printf '%s\0' "$tool $case"
       runs=$((runs + 1))
