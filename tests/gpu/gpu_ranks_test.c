@@ -75,6 +75,9 @@ static void decompose(const char *where, const char *format, enum method method,
   assert_true(polyad_ktensor_rank(model) == rank);
   if (strcmp(where, "cuda") == 0) {
     uint64_t peak = peak_of(context, where), said = polyad_plan_device_bytes(plan, "cuda:0");
+    /* What is said is of CP-ALS without constraints; HALS keeps MTTKRP's result beside the factor.
+     */
+    if (method == NONNEGATIVE) said += from.dims[0] * rank * sizeof(double);
     /* A device's peak is that of all runs before, too. The inverse, its room and the parts of a
      * Gram matrix alone are four matrices of R x R. */
     if (method != APR &&

@@ -183,7 +183,7 @@ static polyad_plan *plan_in(polyad_context *context, const polyad_tensor *tensor
 
 static void compare_shares(polyad_context *context, const polyad_tensor *tensor) {
   polyad_plan *found = plan_in(context, tensor, "modecopy");
-  polyad_plan *wanted = plan_in(context, tensor, "csf");
+  polyad_plan *wanted = plan_in(context, tensor, "fcoo");
   assert_true(found->tensor_hash == wanted->tensor_hash);
   for (int k = 0; k < pd_members_count(found) && found->part != NULL; ++k) {
     const polyad_plan *a = pd_members_plan(found, k), *b = pd_members_plan(wanted, k);
@@ -200,7 +200,7 @@ static void compare_shares(polyad_context *context, const polyad_tensor *tensor)
 }
 
 /* Members have the same parts wherever they were shared out and sorted: on devices that build
- * "modecopy", or by the hosts, which build "csf". */
+ * "modecopy", or by the hosts, which build "fcoo". */
 static void same_shares(void **state) {
   (void)state;
   static const uint64_t dims[3] = {4000, 70, 900};
