@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 build=$1
 command -v gcovr >/dev/null || { echo "gcovr is missing: run make setup" >&2; exit 1; }
-tools/configure.sh "$build" -DPOLYAD_CUDA=off -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS=--coverage >/dev/null
+tools/configure.sh "$build" -DPOLYAD_CUDA=off -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_C_FLAGS=--coverage -O1" >/dev/null
 cmake --build "$build" -j "$(nproc)" >/dev/null
 find "$build" -name '*.gcda' -delete
 failed=0

@@ -153,8 +153,8 @@ polyad_plan_create_from_device(polyad_context *context, const polyad_tensor_inpu
                                const polyad_plan_options *options, polyad_plan **plan);
 /** The most bytes of a device's own memory that making the plan and a start of polyad_cp_als() of
  *  its rank take, without constraints and as it was predicted before anything was allocated;
- * polyad_device_memory() tells what they took. 0 where the memory is the host's, or nothing of the
- * plan lies on `device`. */
+ *  polyad_device_memory() tells what they took. 0 where the memory is the host's, or nothing of
+ *  the plan lies on `device`. */
 POLYAD_API uint64_t polyad_plan_device_bytes(const polyad_plan *plan, const char *device);
 /** Destroys a plan; NULL is fine. Its workspaces must be destroyed before. */
 POLYAD_API void polyad_plan_destroy(polyad_plan *plan);
