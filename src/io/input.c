@@ -60,9 +60,18 @@ static void *decode_ahead(void *user) {
   return NULL;
 }
 
+/* Several threads inflate a long block, which a tight memory limit has no room for. */
+static size_t input_block_bytes(const struct pd_input *s) {
+  const uint64_t share = 8; /* of the memory that is left, at most one part of so many */
+  uint64_t limit = polyad_memory_limit(s->context), used = polyad_memory_in_use(s->context);
+  uint64_t left = limit > used ? limit - used : 0;
+  bool fits = (uint64_t)BLOCKS * PARALLEL_BLOCK_BYTES <= left / share;
+  return fits && pd_decoder_in_parallel(s->decoder) ? PARALLEL_BLOCK_BYTES : BLOCK_BYTES;
+}
+
 /* Where no thread can be had, decoding happens in pd_input_read(). */
 static polyad_status start_thread(struct pd_input *s) {
-  s->block_bytes = pd_decoder_in_parallel(s->decoder) ? PARALLEL_BLOCK_BYTES : BLOCK_BYTES;
+  s->block_bytes = input_block_bytes(s);
   PD_TRY(PD_NEW(s->context, BLOCKS * s->block_bytes, &s->memory));
   if (pthread_mutex_init(&s->mutex, NULL) != 0) return POLYAD_OK;
   if (pthread_cond_init(&s->changed, NULL) != 0) {
