@@ -40,8 +40,8 @@ static struct newton apr_pdnr_cut_up(const struct pd_apr_row *row) {
   return newton;
 }
 
-/* Hessian of the objective: the sum over j of x_j / max((m . pi_j)^2, epsilon) times pi_j pi_j^T.
- */
+/* Hessian of the objective: the sum over j of x_j / max((m . pi_j)^2, epsilon) times
+ * pi_j pi_j^T. */
 static void find_hessian(const struct pd_apr_row *row, struct newton *newton) {
   const struct pd_row_terms terms = pd_apr_row_terms(row);
   memset(newton->hessian, 0, newton->padded * newton->padded * sizeof(double));

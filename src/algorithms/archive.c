@@ -30,8 +30,8 @@ struct saved_row {
   double fit, residual, fit_bound, log_likelihood, kkt_violation, seconds;
   uint64_t inner_iterations, fit_from; /* with HALF_ROWS */
 };
-static const uint64_t HALF_ROWS = UINT64_C(1)
-                                  << 32; /* a bit of fit_from: files without it stay valid */
+/* A bit of fit_from: files without it stay valid. */
+static const uint64_t HALF_ROWS = UINT64_C(1) << 32;
 
 static struct pd_run_head archive_describe(polyad_context *context, const polyad_plan *plan,
                                            const char *name) {

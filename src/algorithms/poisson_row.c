@@ -22,9 +22,9 @@ struct row {
   double *pi, *x;       /* count x R, divided by s; count */
   double *dot, *along;  /* count: rates now, and what a whole step adds to them */
   double *hessian, *gradient, *right, *target; /* R x R, R, R, R */
-  double *squares,
-      *tile; /* padded x padded, PD_TILE_ROWS x padded: what the Hessian is summed in */
-  double *c; /* R: the row times s */
+  double *squares;                             /* padded x padded: what the Hessian is summed in */
+  double *tile;                                /* PD_TILE_ROWS x padded: of its kernel */
+  double *c;                                   /* R: the row times s */
 };
 
 struct job {

@@ -14,8 +14,8 @@ struct pd_stream_reader {
   int mode;
   char *const *buffer; /* two */
   pthread_t thread[PD_STREAM_READERS];
-  int parts,
-      threads; /* of every chunk, and that were started: each of these reads one of the parts */
+  int parts;   /* of every chunk: each is read by a thread of its own */
+  int threads; /* that were started; 0: chunks are read when they are asked for */
   pthread_mutex_t lock;
   pthread_cond_t changed;
   int next;              /* part of the thread that is being started */
