@@ -175,7 +175,8 @@ int cli_check_inputs(const struct cli_output *outputs, int count, const char *co
 /** Whether a name asks for a directory: it ends in a slash. */
 bool cli_is_directory_name(const char *path);
 /** Whether results are printed for people: not when standard output belongs to the JSON object or
- * to `output` (may be NULL). */
+ * to `output` (may be NULL). The line of progress is removed first, since they may share a
+ * terminal. */
 bool cli_shows_results(const struct cli_session *session, const char *output);
 
 /** A message on standard error, unless --quiet. */

@@ -1,6 +1,6 @@
 /* Two inputs of a copy taken as one on a GPU: their Khatri-Rao product, a table of the products of
- * their rows, which is gathered in place of both. It costs no other storage: where the indices of
- * both lie side by side in a word, they are the row's number in the table. */
+ * their rows, which is gathered in place of both. The tensor is stored as without it: where the
+ * indices of both lie side by side in a word, they are the row's number in the table. */
 #ifndef PD_MODECOPY_PAIRS_H
 #define PD_MODECOPY_PAIRS_H
 
