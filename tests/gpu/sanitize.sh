@@ -25,11 +25,11 @@ compile() { # compile FOLDER
   "$nvcc" -O1 -lineinfo -arch="sm_$architecture" -o "$1/planted_bugs" "$here/planted_bugs.cu"
 }
 
-tools=(memcheck synccheck initcheck racecheck) # what finds most comes first
+tools=(racecheck initcheck memcheck synccheck) # what takes longest comes first
 declare -A bug_of=([memcheck]=bounds [initcheck]=uninitialised [racecheck]=race [synccheck]=barrier)
 
 # Programs, and cases of theirs for which a sanitizer has the time (none: all cases are small).
-small=("mttkrp test_few" "hls test_few" "ttmc test_few" "build test_plan" "build test_few"
+small=("mttkrp test_few_from_0" "mttkrp test_few_from_1" "mttkrp test_few_from_2" "hls test_few" "ttmc test_few" "build test_plan" "build test_few"
   "linalg test_operations" "linalg test_residual" "phi test_few" "tucker test_odd_ranks" "completion test_few"
   "mttkrp test_two_copies" "apr test_elementwise_steps" "apr test_normalize" "hls test_ranges"
   "build test_empty" "arrays test_values" "linalg test_copied_columns" "memory test_where_nothing_is_counted" "members test_cancelling"
@@ -104,11 +104,15 @@ run_all() {
   done
   # A kernel of cuSOLVER's (ormqr) reads what nobody has written, and does not use it.
   echo "initcheck: tucker: not run: cuSOLVER is not ours to mend"
+  # Runs of teams that are cancelled do not end under racecheck in five minutes and a half.
+  echo "racecheck: members: not run: too slow"
   for tool in "${tools[@]}"; do
     cases=("${small[@]}")
     [[ $tool != memcheck && $tool != synccheck ]] || cases+=("${large[@]}")
     for case in "${cases[@]}"; do
-      [ "$tool ${case%% *}" != "initcheck tucker" ] || continue
+      case "$tool ${case%% *}" in
+        "initcheck tucker" | "racecheck members") continue ;;
+      esac
       printf '%s\0' "$tool $case"
       runs=$((runs + 1))
     done >>"$folder/cases"
