@@ -35,7 +35,7 @@ small=("mttkrp test_few_from_0" "mttkrp test_few_from_1" "mttkrp test_few_from_2
   "build test_empty" "arrays test_values" "linalg test_copied_columns" "memory test_where_nothing_is_counted" "members test_cancelling"
   "stream kernels_agree_once" "half test_updates")
 # Ranks above 1,024 and millions of nonzeros, for the two tools that take no minutes for them.
-large=("ranks cuda test_cp_als" "linalg test_wide" "pairs test_products")
+large=("ranks cuda test_cp_als" "linalg test_ill_conditioned" "linalg test_wide" "pairs test_products")
 
 # under TOOL SECONDS OUTPUT COMMAND…: runs it; status 9 where the tool reports anything
 under() {

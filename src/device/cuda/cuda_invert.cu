@@ -2,7 +2,8 @@
  * positive definite matrices; its pivots are the squares of Cholesky's). When a pivot is no more
  * than the damping asked for, the matrix with damping * its diagonal added is inverted instead;
  * when none is asked for and a pivot is rounding error, the symmetric eigendecomposition (cyclic
- * Jacobi) gives the pseudo-inverse. */
+ * Jacobi) gives the pseudo-inverse. A small pivot that is neither is noted: what is multiplied by
+ * the inverse in double is then refined (pd_gpu_rows::refines). */
 #include "device/cuda/cuda_linalg_device.cuh"
 #include <cfloat>
 #include <cooperative_groups.h>
@@ -133,6 +134,7 @@ __device__ static void pseudo_invert(const TEAM &team, const double *v, I n, dou
     kept += a[k * n + k] > least;
   scalars[PD_GPU_KEPT] = kept;
   scalars[PD_GPU_FALLBACKS] += 1;
+  scalars[PD_GPU_REFINES] = 0;
 }
 
 __device__ static bool all_finite(const double *v, int n) {
@@ -145,6 +147,10 @@ __device__ static bool all_finite(const double *v, int n) {
 __device__ static bool is_pivot(double pivot, double diagonal, int n, double damping) {
   return pivot > 0 && pivot / diagonal > fmax(n * DBL_EPSILON, damping);
 }
+
+/* Above the cube root of eps, which is the CPU's limit too (linalg/cpu_solve.c), the inverse loses
+ * nothing that shows in the fit. */
+__device__ static bool loses(double pivot, double diagonal) { return pivot < 6.1e-6 * diagonal; }
 
 __device__ static bool may_damp(int n, double damping) { return damping > n * DBL_EPSILON; }
 
@@ -160,6 +166,7 @@ __device__ static double damped_entry(const double *v, I n, I i, I j, double dam
 __device__ static void note_damping(double *scalars) {
   scalars[PD_GPU_DAMPED] += 1;
   scalars[PD_GPU_PULLS] = 1;
+  scalars[PD_GPU_REFINES] = 0;
 }
 
 /* inverse = (v + damping diag(v))^-1 in global memory. `scratch` has 2 n numbers. */
@@ -204,7 +211,7 @@ struct Pivot {
 template <int B>
 __device__ static bool eliminate_small(double a[B][B], const double *diagonal, int n,
                                        double damping, bool checks, double (*row)[B * 32],
-                                       double (*column)[B * 32], Pivot *pivot) {
+                                       double (*column)[B * 32], Pivot *pivot, double *scalars) {
   int tx = threadIdx.x % 32, ty = threadIdx.x / 32;
   for (int k = 0; k < n; ++k) {
     int half = k & 1;
@@ -218,6 +225,7 @@ __device__ static bool eliminate_small(double a[B][B], const double *diagonal, i
         if (i == k && j == k) {
           pivot[half].reciprocal = 1 / a[p][q];
           pivot[half].good = !checks || is_pivot(a[p][q], diagonal[k], n, damping);
+          if (checks && loses(a[p][q], diagonal[k])) scalars[PD_GPU_REFINES] = 1;
         }
       }
     __syncthreads();
@@ -259,7 +267,8 @@ static __global__ void __launch_bounds__(1024)
     if (threadIdx.x == 0) scalars[PD_GPU_NOT_FINITE] = 1;
     return;
   }
-  if (threadIdx.x == 0) scalars[PD_GPU_PULLS] = 0;
+  if (threadIdx.x == 0) scalars[PD_GPU_PULLS] = scalars[PD_GPU_REFINES] = 0;
+  __syncthreads();
   for (int attempt = 0; attempt < 2; ++attempt) {
 #pragma unroll
     for (int p = 0; p < B; ++p)
@@ -270,7 +279,8 @@ static __global__ void __launch_bounds__(1024)
                   : attempt == 0   ? v[i * n + j]
                                    : damped_entry(v, n, i, j, damping);
       }
-    if (eliminate_small<B>(a, diagonal, n, damping, attempt == 0, row, column, pivot)) break;
+    if (eliminate_small<B>(a, diagonal, n, damping, attempt == 0, row, column, pivot, scalars))
+      break;
     if (!may_damp(n, damping)) {
       pseudo_invert(Block(), v, (unsigned)n, inverse, scratch, scalars);
       return;
@@ -298,7 +308,8 @@ static __global__ void begin_large(const double *v, size_t n, double *a, double 
     finite = finite && isfinite(v[e]);
   }
   if (!finite) scalars[PD_GPU_NOT_FINITE] = 1;
-  if (blockIdx.x == 0 && threadIdx.x == 0) scalars[PD_GPU_FAILED] = scalars[PD_GPU_PULLS] = 0;
+  if (blockIdx.x == 0 && threadIdx.x == 0)
+    scalars[PD_GPU_FAILED] = scalars[PD_GPU_PULLS] = scalars[PD_GPU_REFINES] = 0;
 }
 
 static __global__ void take_row(const double *v, size_t n, double damping, size_t k,
@@ -307,7 +318,9 @@ static __global__ void take_row(const double *v, size_t n, double damping, size_
   if (i >= n) return;
   row[i] = a[k * n + i];
   column[i] = a[i * n + k];
-  if (i == k && !is_pivot(a[k * n + k], v[k * n + k], (int)n, damping)) scalars[PD_GPU_FAILED] = 1;
+  if (i != k) return;
+  if (!is_pivot(a[k * n + k], v[k * n + k], (int)n, damping)) scalars[PD_GPU_FAILED] = 1;
+  if (loses(a[k * n + k], v[k * n + k])) scalars[PD_GPU_REFINES] = 1;
 }
 
 static __global__ void eliminate(size_t n, size_t k, double *a, const double *row,

@@ -243,6 +243,7 @@ static struct pd_gpu_rows cuda_linalg_rows_of(const struct pd_update *update) {
                               .peak = update->peak->data,
                               .slices = update->slices != NULL ? update->slices->data : NULL,
                               .pulls = update->work->scalars + PD_GPU_PULLS,
+                              .refines = update->work->scalars + PD_GPU_REFINES,
                               .room = update->work->invert, /* the inverse is made by now */
                               .scaling = (int)update->scaling,
                               .halves = update->x->halves};

@@ -29,14 +29,25 @@ extern "C" cudaError_t pd_gpu_hadamard(const struct pd_gpu_grams *grams, int ran
 
 /* Above PD_GPU_RANK_WIDE: tiles of 64 x 64 entries of a product, of as many rows for other sums,
  * and how many of them a piece of rows has that is taken at once. */
-enum { TILE = 64, TILE_DEPTH = 16, TILE_LANES = 16, PIECE_TILES = 32, CHUNK = 256 };
-static_assert(PIECE_TILES * TILE <= 2 * PD_GPU_RANK_WIDE, "pd_gpu_rows::room holds a piece");
+enum { TILE = 64, TILE_DEPTH = 16, TILE_LANES = 16, PIECE_TILES = 16, CHUNK = 256 };
+static_assert(2 * PIECE_TILES * TILE <= 2 * PD_GPU_RANK_WIDE,
+              "pd_gpu_rows::room holds a piece of m, and one of what is left of it");
 
 /* Rows of a tile in shared memory: as many as fit beside the sums into 40 KiB. */
-static __host__ __device__ int tile_rows(int rank) {
+static constexpr __host__ __device__ int tile_rows(int rank) {
   if (rank > PD_GPU_RANK_WIDE) return TILE;
   int rows = 5120 / rank - 4;
   return rows > 32 ? 32 : rows;
+}
+
+/* Entries of a tile that a thread sees to, at most: every eighth row, every 32nd column. */
+static constexpr __host__ __device__ int most_entries() {
+  int most = 0;
+  for (int rank = PD_GPU_RANK_PASS + 1; rank <= PD_GPU_RANK_WIDE; ++rank) {
+    int entries = (tile_rows(rank) + WARPS - 1) / WARPS * ((rank + 31) / 32);
+    if (entries > most) most = entries;
+  }
+  return most;
 }
 
 extern "C" int pd_gpu_row_blocks(uint64_t rows, int rank) {
@@ -96,49 +107,86 @@ __device__ static T kept_entry(const pd_gpu_rows &job, uint64_t i, int r, double
   return (T)pd_float_of_bfloat(half);
 }
 
+/* Whether x = m inverse is refined; of rows in double alone. */
+template <typename T> __device__ static bool refines(const pd_gpu_rows &job) {
+  return sizeof(T) == sizeof(double) && *job.refines != 0;
+}
+
+/* value[q] = entry r of row ty + 8 q of `left` times `right`, for a thread of a block. */
+__device__ __forceinline__ static void rows_times(const double *left, unsigned stride, int count,
+                                                  const double *__restrict__ right, int rank, int r,
+                                                  double value[4]) {
+  int ty = (int)threadIdx.x / 32;
+  value[0] = value[1] = value[2] = value[3] = 0;
+  for (int s = 0; s < rank && r < rank; ++s) {
+    double factor = __ldg(right + s * rank + r);
+#pragma unroll
+    for (int q = 0; q < 4; ++q)
+      if (ty + q * WARPS < count) value[q] += left[(ty + q * WARPS) * stride + s] * factor;
+  }
+}
+
+/* Leaves m inverse in `x` and m - x v in the tile that held m, whose entries the thread keeps. */
+__device__ static void leave_rest(const pd_gpu_rows &job, double *tile, double *x, int count,
+                                  double *kept) {
+  int rank = job.x.rank, tx = threadIdx.x % 32, ty = threadIdx.x / 32;
+  double value[4];
+  for (int r = tx; r < rank + tx; r += 32) {
+    rows_times(tile, (unsigned)rank, count, job.inverse, rank, r, value);
+    for (int i = ty; i < count && r < rank; i += WARPS)
+      x[i * job.x.stride + r] = value[i / WARPS];
+  }
+  __syncthreads();
+  for (int r = tx; r < rank + tx; r += 32) {
+    rows_times(x, (unsigned)job.x.stride, count, job.v, rank, r, value);
+    for (int i = ty; i < count && r < rank; i += WARPS) {
+      *kept = tile[i * rank + r];
+      tile[i * rank + r] = *kept++ - value[i / WARPS];
+    }
+  }
+  __syncthreads();
+}
+
 template <typename T>
-static __global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS, 4)
     multiply(const __grid_constant__ pd_gpu_rows job) {
   extern __shared__ double shared[];
   __shared__ double stage[4 * WARPS * 32];
   const pd_gpu_matrix &x = job.x;
-  const double *__restrict__ w = job.inverse;
   int rank = x.rank, rows = tile_rows(rank), tx = threadIdx.x % 32, ty = threadIdx.x / 32;
   double *sums = shared, *tile = shared + 4 * rank;
-  T *data = static_cast<T *>(x.data);
-  bool pulls = job.before.data != nullptr && *job.pulls != 0;
+  bool pulls = job.before.data != nullptr && *job.pulls != 0, refined = refines<T>(job);
   for (int k = (int)threadIdx.x; k < 4 * rank; k += THREADS)
     sums[k] = 0;
   for (uint64_t first = (uint64_t)blockIdx.x * rows; first < x.rows;
        first += (uint64_t)gridDim.x * rows) {
     int count = x.rows - first < (uint64_t)rows ? (int)(x.rows - first) : rows;
+    T *data = static_cast<T *>(x.data) + first * x.stride;
+    double kept[sizeof(T) == sizeof(double) ? most_entries() : 1];
+    int at = 0;
     __syncthreads();
     for (int i = ty; i < count; i += WARPS)
       for (int r = tx; r < rank; r += 32)
-        tile[i * rank + r] = (double)data[(first + i) * x.stride + r] +
-                             (pulls ? pulled<T>(job, first + i, r, rank) : 0);
+        tile[i * rank + r] =
+            (double)data[i * x.stride + r] + (pulls ? pulled<T>(job, first + i, r, rank) : 0);
     __syncthreads();
-    for (int c = 0; c < rank; c += 32) {
-      int r = c + tx;
-      double mine[4] = {0, 0, 0, 0}, value[4] = {0, 0, 0, 0};
-      if (r < rank) {
-        double by = 1 / divisor(job.scaling, job.weights[r], job.peak[r]);
-        for (int s = 0; s < rank; ++s) {
-          double factor = __ldg(w + s * rank + r);
+    if constexpr (sizeof(T) == sizeof(double))
+      if (refined) leave_rest(job, tile, data, count, kept);
+    for (int r = tx; r < rank + tx; r += 32) {
+      double mine[4] = {0, 0, 0, 0}, value[4];
+      rows_times(tile, (unsigned)rank, count, job.inverse, rank, r, value);
+      double by = r < rank ? 1 / divisor(job.scaling, job.weights[r], job.peak[r]) : 0;
 #pragma unroll
-          for (int q = 0; q < 4; ++q)
-            if (ty + q * WARPS < count) value[q] += tile[(ty + q * WARPS) * rank + s] * factor;
-        }
-#pragma unroll
-        for (int q = 0; q < 4; ++q) {
-          int i = ty + q * WARPS;
-          if (i >= count) break;
-          T rounded = kept_entry<T>(job, first + i, r, value[q] * by);
-          double m = pulls ? (double)data[(first + i) * x.stride + r] : tile[i * rank + r];
-          double weight = job.slices != nullptr ? job.slices[first + i] : 1;
-          data[(first + i) * x.stride + r] = rounded;
-          account(m, (double)rounded, weight, mine);
-        }
+      for (int q = 0; q < 4; ++q) {
+        int i = ty + q * WARPS;
+        if (i >= count || r >= rank) break;
+        T *entry = data + i * x.stride + r;
+        double m = refined ? kept[at++] : pulls ? (double)*entry : tile[i * rank + r];
+        double solution = refined ? (double)*entry + value[q] : value[q];
+        T rounded = kept_entry<T>(job, first + i, r, solution * by);
+        double weight = job.slices != nullptr ? job.slices[first + i] : 1;
+        *entry = rounded;
+        account(m, (double)rounded, weight, mine);
       }
       add_to_sums(mine, rank, r, stage, sums);
     }
@@ -210,23 +258,22 @@ __device__ static void add_tile_sums(const double mine[4], bool fresh, bool in, 
   __syncthreads();
 }
 
-/* A tile of a piece's product with w: a thread has 4 x 4 entries, 16 rows and 16 columns apart. */
-template <typename T>
-static __global__ void __launch_bounds__(THREADS)
-    multiply_wide(const __grid_constant__ pd_gpu_rows job, uint64_t first, int count) {
-  __shared__ double left[TILE_DEPTH][TILE + 1], right[TILE_DEPTH][TILE];
-  const pd_gpu_matrix &x = job.x;
-  int rank = x.rank, row = (int)blockIdx.y * TILE, column = (int)blockIdx.x * TILE;
+/* A tile of the product of `left`'s rows with `right`: a thread has 4 x 4 entries, 16 rows and 16
+ * columns apart. */
+__device__ static void multiply_tile(const double *left, uint64_t stride, int count,
+                                     const double *__restrict__ right, int rank,
+                                     double value[4][4]) {
+  __shared__ double rows[TILE_DEPTH][TILE + 1], columns[TILE_DEPTH][TILE];
+  int row = (int)blockIdx.y * TILE, column = (int)blockIdx.x * TILE;
   int tx = (int)threadIdx.x % TILE_LANES, ty = (int)threadIdx.x / TILE_LANES;
-  double value[4][4] = {};
   for (int s = 0; s < rank; s += TILE_DEPTH) {
     __syncthreads();
     for (int e = (int)threadIdx.x; e < TILE * TILE_DEPTH; e += THREADS) {
       int i = e / TILE_DEPTH, k = e % TILE_DEPTH, j = e % TILE, l = e / TILE;
-      left[k][i] = row + i < count && s + k < rank ? job.room[(size_t)(row + i) * rank + s + k] : 0;
-      right[l][j] = s + l < rank && column + j < rank
-                        ? __ldg(job.inverse + (size_t)(s + l) * rank + column + j)
-                        : 0;
+      rows[k][i] = row + i < count && s + k < rank ? left[(uint64_t)(row + i) * stride + s + k] : 0;
+      columns[l][j] = s + l < rank && column + j < rank
+                          ? __ldg(right + (size_t)(s + l) * rank + column + j)
+                          : 0;
     }
     __syncthreads();
 #pragma unroll
@@ -235,9 +282,47 @@ static __global__ void __launch_bounds__(THREADS)
       for (int p = 0; p < 4; ++p)
 #pragma unroll
         for (int q = 0; q < 4; ++q)
-          value[p][q] += left[k][ty + TILE_LANES * p] * right[k][tx + TILE_LANES * q];
+          value[p][q] += rows[k][ty + TILE_LANES * p] * columns[k][tx + TILE_LANES * q];
   }
-  T *data = static_cast<T *>(x.data);
+}
+
+/* What is left of a piece of m in job.room, behind the piece. */
+__device__ static double *rest_of(const pd_gpu_rows &job) {
+  return job.room + (size_t)PIECE_TILES * TILE * (size_t)job.x.rank;
+}
+
+/* Where x = m inverse of a piece is there and is to be refined: m - x v. */
+static __global__ void __launch_bounds__(THREADS)
+    rest_wide(const __grid_constant__ pd_gpu_rows job, uint64_t first, int count) {
+  const pd_gpu_matrix &x = job.x;
+  int tx = (int)threadIdx.x % TILE_LANES, ty = (int)threadIdx.x / TILE_LANES;
+  double value[4][4] = {};
+  if (!refines<double>(job)) return;
+  multiply_tile(static_cast<const double *>(x.data) + first * x.stride, x.stride, count, job.v,
+                x.rank, value);
+  for (int p = 0; p < 4; ++p)
+    for (int q = 0; q < 4; ++q) {
+      int i = (int)blockIdx.y * TILE + ty + TILE_LANES * p;
+      int r = (int)blockIdx.x * TILE + tx + TILE_LANES * q;
+      size_t at = (size_t)i * x.rank + r;
+      if (i < count && r < x.rank) rest_of(job)[at] = job.room[at] - value[p][q];
+    }
+}
+
+/* A tile of x = m inverse, and of the sums over its columns; of a piece that is refined at first
+ * x without a scale or sums, and then, where `again` is set, what is left of m times the inverse.
+ */
+template <typename T>
+static __global__ void __launch_bounds__(THREADS)
+    multiply_wide(const __grid_constant__ pd_gpu_rows job, uint64_t first, int count, bool again) {
+  const pd_gpu_matrix &x = job.x;
+  int rank = x.rank, row = (int)blockIdx.y * TILE, column = (int)blockIdx.x * TILE;
+  int tx = (int)threadIdx.x % TILE_LANES, ty = (int)threadIdx.x / TILE_LANES;
+  double value[4][4] = {};
+  bool refined = refines<T>(job);
+  if (again && !refined) return;
+  multiply_tile(again ? rest_of(job) : job.room, (uint64_t)rank, count, job.inverse, rank, value);
+  T *data = static_cast<T *>(x.data) + first * x.stride;
 #pragma unroll
   for (int q = 0; q < 4; ++q) {
     int r = column + tx + TILE_LANES * q;
@@ -247,14 +332,20 @@ static __global__ void __launch_bounds__(THREADS)
     for (int p = 0; p < 4; ++p) {
       int i = row + ty + TILE_LANES * p;
       if (i >= count || r >= rank) break;
-      T *entry = data + (first + i) * x.stride + r;
-      T rounded = kept_entry<T>(job, first + (uint64_t)i, r, value[p][q] * by);
-      account((double)*entry, (double)rounded, job.slices != nullptr ? job.slices[first + i] : 1,
-              mine);
+      T *entry = data + (uint64_t)i * x.stride + r;
+      if (refined && !again) {
+        *entry = (T)value[p][q];
+        continue;
+      }
+      double m = again ? job.room[(size_t)i * rank + r] : (double)*entry;
+      double solution = again ? (double)*entry + value[p][q] : value[p][q];
+      T rounded = kept_entry<T>(job, first + (uint64_t)i, r, solution * by);
+      account(m, (double)rounded, job.slices != nullptr ? job.slices[first + i] : 1, mine);
       *entry = rounded;
     }
-    add_tile_sums(mine, first == 0, r < rank,
-                  job.sums + (size_t)blockIdx.y * 4 * rank + (r < rank ? r : 0), rank);
+    if (!refined || again)
+      add_tile_sums(mine, first == 0, r < rank,
+                    job.sums + (size_t)blockIdx.y * 4 * rank + (r < rank ? r : 0), rank);
   }
 }
 
@@ -266,7 +357,11 @@ template <typename T> static void multiply_in_pieces(const pd_gpu_rows &job, cud
     dim3 tiles((unsigned)(job.x.rank + TILE - 1) / TILE,
                count > 0 ? (unsigned)(count + TILE - 1) / TILE : 1);
     if (count > 0) widen<T><<<(unsigned)count, THREADS, 0, stream>>>(job, first, count);
-    multiply_wide<T><<<tiles, THREADS, 0, stream>>>(job, first, count);
+    multiply_wide<T><<<tiles, THREADS, 0, stream>>>(job, first, count, false);
+    if (job.x.wide) {
+      rest_wide<<<tiles, THREADS, 0, stream>>>(job, first, count);
+      multiply_wide<T><<<tiles, THREADS, 0, stream>>>(job, first, count, true);
+    }
     first += PIECE_TILES * TILE;
   } while (first < job.x.rows);
 }

@@ -40,8 +40,9 @@ enum {
   PD_GPU_MASS = 13,
   PD_GPU_NOT_FINITE = 14,
   PD_GPU_FAILED = 15,
-  PD_GPU_PULLS = 16, /* whether the inverse is a damped one */
-  PD_GPU_SCALARS = 17
+  PD_GPU_PULLS = 16,   /* whether the inverse is a damped one */
+  PD_GPU_REFINES = 17, /* whether the inverse alone would lose digits of a solution in double */
+  PD_GPU_SCALARS = 18
 };
 
 /** A factor matrix. */
@@ -87,12 +88,15 @@ struct pd_gpu_rows {
   const double *v, *weights, *peak;
   const double *slices; /* NULL: squares count once each */
   const double *pulls;  /* not 0: the inverse is a damped one */
-  int scaling;          /* enum pd_scaling */
-  int blocks;           /* of rows */
-  double *sums;         /* blocks x 4 x rank */
-  double *partial;      /* blocks x rank x rank: upper triangles */
-  double *room;         /* 2 rank^2 numbers, used above PD_GPU_RANK_WIDE */
-  uint16_t *halves;     /* NULL, or x = x inverse is rounded to bfloat16, and written here too */
+  /* Not 0, and x double: x = m inverse is followed by a step of iterative refinement,
+   * x += (m - x v) inverse, after which it is as exact as a solution by substitution. */
+  const double *refines;
+  int scaling;      /* enum pd_scaling */
+  int blocks;       /* of rows */
+  double *sums;     /* blocks x 4 x rank */
+  double *partial;  /* blocks x rank x rank: upper triangles */
+  double *room;     /* 2 rank^2 numbers, used above PD_GPU_RANK_WIDE */
+  uint16_t *halves; /* NULL, or x = x inverse is rounded to bfloat16, and written here too */
 };
 /** The pass up to PD_GPU_RANK_PASS columns, and its blocks. All jobs have as many rows. */
 cudaError_t pd_gpu_pass(const struct pd_gpu_rows *jobs, int count, cudaStream_t stream);

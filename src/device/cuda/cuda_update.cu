@@ -228,10 +228,52 @@ __device__ void load_pull(const pd_gpu_rows &rows, int first, double (&pull)[2 *
   }
 }
 
+/* product += left w, for eight rows. */
+template <int TILES>
+__device__ void add_times(const double (&left)[2 * TILES], const double (&w)[2 * TILES][TILES],
+                          double (&product)[TILES][2]) {
+#pragma unroll
+  for (int k = 0; k < 2 * TILES; ++k)
+#pragma unroll
+    for (int t = 0; t < TILES; ++t)
+      multiply_add(product[t], left[k], w[k][t]);
+}
+
+/* x += (m - x v) w. The columns of w and of x are divided already, so those of v's rows are taken
+ * times what divides them. */
+template <int TILES>
+__device__ void refine(const pd_gpu_rows &rows, const Room<TILES> &room,
+                       const double (&w)[2 * TILES][TILES], const double (&m)[2 * TILES],
+                       double (&x)[TILES][2]) {
+  int lane = (int)threadIdx.x % 32, rank = rows.x.rank;
+  double rest[TILES][2], left[2 * TILES];
+#pragma unroll
+  for (int t = 0; t < TILES; ++t) {
+    rest[t][0] = m[2 * t];
+    rest[t][1] = m[2 * t + 1];
+  }
+#pragma unroll
+  for (int k = 0; k < 2 * TILES; ++k) {
+    int row = lane % 4 * 2 * TILES + k;
+#pragma unroll
+    for (int t = 0; t < TILES; ++t) {
+      int column = lane / 8 * 2 * TILES + 2 * t + lane / 4 % 2;
+      bool there = row < rank && column < rank;
+      double entry = there ? rows.v[(size_t)row * rank + column] / room.by[row] : 0;
+      multiply_add(rest[t], -x[k / 2][k % 2], entry);
+    }
+  }
+#pragma unroll
+  for (int k = 0; k < 2 * TILES; ++k)
+    left[k] = rest[k / 2][k % 2];
+  add_times<TILES>(left, w, x);
+}
+
 /* One row's entries of x from those of m. */
 template <typename T, int TILES>
-__device__ void solve(const Pass &pass, const double (&w)[2 * TILES][TILES], bool pulls,
-                      uint64_t row, int first, const T (&m)[2 * TILES], T (&x)[2 * TILES]) {
+__device__ void solve(const Pass &pass, const Room<TILES> &room,
+                      const double (&w)[2 * TILES][TILES], bool pulls, bool refines, uint64_t row,
+                      int first, const T (&m)[2 * TILES], T (&x)[2 * TILES]) {
   double right[2 * TILES], product[TILES][2];
 #pragma unroll
   for (int k = 0; k < 2 * TILES; ++k)
@@ -248,11 +290,9 @@ __device__ void solve(const Pass &pass, const double (&w)[2 * TILES][TILES], boo
 #pragma unroll
   for (int t = 0; t < TILES; ++t)
     product[t][0] = product[t][1] = 0;
-#pragma unroll
-  for (int k = 0; k < 2 * TILES; ++k)
-#pragma unroll
-    for (int t = 0; t < TILES; ++t)
-      multiply_add(product[t], right[k], w[k][t]);
+  add_times<TILES>(right, w, product);
+  if constexpr (sizeof(T) == sizeof(double))
+    if (refines) refine<TILES>(pass.rows, room, w, right, product);
 #pragma unroll
   for (int t = 0; t < TILES; ++t) {
     x[2 * t] = (T)product[t][0];
@@ -287,6 +327,7 @@ __global__ void __launch_bounds__(THREADS, 2) pass_rows(const __grid_constant__ 
   uint64_t tiles = (rows.x.rows + TILE - 1) / TILE;
   uint64_t end = tiles * (blockIdx.x + 1) / gridDim.x;
   bool pulls = SOLVES && rows.before.data != nullptr && *rows.pulls != 0;
+  bool refines = SOLVES && sizeof(T) == sizeof(double) && *rows.refines != 0;
   double w[COLUMNS][TILES];
   Sums<T, TILES> sums = {};
   T m[COLUMNS] = {}, next[COLUMNS] = {}, x[COLUMNS];
@@ -301,7 +342,7 @@ __global__ void __launch_bounds__(THREADS, 2) pass_rows(const __grid_constant__ 
     if (in.data != nullptr && tile + WARPS < end)
       load(in, pass.aligned, row + WARPS * TILE, first, next);
     if (SOLVES) {
-      solve<T, TILES>(pass, w, pulls, row, first, m, x);
+      solve<T, TILES>(pass, room, w, pulls, refines, row, first, m, x);
       if constexpr (sizeof(T) == sizeof(float))
         if (rows.halves != nullptr) halve(rows, row, first, x);
       store(rows.x, pass.aligned, row, first, x);
