@@ -2,20 +2,26 @@
 # Coverage of the C code by `make check`'s tests: lines by folder, against the shares that are asked
 # for (95% of src/core and src/io, 85% of all), and branches. As many tests run side by side as there
 # are processors. With POLYAD_FIGURES set, the shares are kept in coverage.json in that folder; they
-# are printed, but not kept, when a test fails.
-# usage: tools/coverage.sh BUILD
+# are printed, but not kept, when a test fails; --again keeps what was counted and runs those that failed.
+# usage: tools/coverage.sh [--again] BUILD
 set -euo pipefail
 cd "$(dirname "$0")/.."
+again=()
+if [ "${1:-}" = --again ]; then
+  again=(--rerun-failed)
+  shift
+fi
 build=$1
 command -v gcovr >/dev/null || { echo "gcovr is missing: run make setup" >&2; exit 1; }
 tools/configure.sh "$build" -DPOLYAD_CUDA=off -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_C_FLAGS=--coverage -O1" >/dev/null
 cmake --build "$build" -j "$(nproc)" >/dev/null
-find "$build" -name '*.gcda' -delete
+[ ${#again[@]} -gt 0 ] || find "$build" -name '*.gcda' -delete
 failed=0
 # Without the Python tests, which ask for an optimised library's speed, those that kill processes, which
 # would tear files of counters that are being written, and those that let allocations of all libraries
 # fail, those of the counters too.
-env -u POLYAD_FIGURES POLYAD_COVERAGE=1 tools/run_tests.sh "$build" -j "$(nproc)" -LE 'gpu|long|lint' \
+env -u POLYAD_FIGURES POLYAD_COVERAGE=1 tools/run_tests.sh "$build" ${again[@]+"${again[@]}"} -j "$(nproc)" \
+  -LE 'gpu|long|lint' \
   -E '^(install|python_.*|kill_.*|fault_libraries)$' >&2 || failed=1
 counts=$build/coverage.json
 gcovr --root . --object-directory "$build" -j "$(nproc)" --filter src/ --filter cli/ \
