@@ -17,12 +17,12 @@ tools/configure.sh "$build" -DPOLYAD_CUDA=off -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_
 cmake --build "$build" -j "$(nproc)" >/dev/null
 [ ${#again[@]} -gt 0 ] || find "$build" -name '*.gcda' -delete
 failed=0
-# Without the Python tests, which ask for an optimised library's speed, those that kill processes, which
-# would tear files of counters that are being written, and those that let allocations of all libraries
-# fail, those of the counters too.
+# Without the Python tests and those of guides, which ask for an optimised library's speed, those that
+# kill processes, which would tear files of counters that are being written, and those that let
+# allocations of all libraries fail, those of the counters too.
 env -u POLYAD_FIGURES POLYAD_COVERAGE=1 tools/run_tests.sh "$build" ${again[@]+"${again[@]}"} -j "$(nproc)" \
   -LE 'gpu|long|lint' \
-  -E '^(install|python_.*|kill_.*|fault_libraries)$' >&2 || failed=1
+  -E '^(install|python_.*|command_guides|kill_.*|fault_libraries)$' >&2 || failed=1
 counts=$build/coverage.json
 gcovr --root . --object-directory "$build" -j "$(nproc)" --filter src/ --filter cli/ \
   --exclude 'src/.*cuda.*' --gcov-ignore-parse-errors --json "$counts" 2>"$build/gcovr.log" ||

@@ -15,10 +15,6 @@ PAGES = sorted(page.relative_to(ROOT).as_posix()
                             *(ROOT / "docs/theory").glob("*.md")] if page.name != "abi.md")
 
 
-# A build that counts its lines is several times slower.
-SECONDS = 600 if "POLYAD_COVERAGE" in os.environ else 110
-
-
 def commands(page):
     """The blocks of a page in `sh`, also those inside a list."""
     text = (ROOT / page).read_text()
@@ -33,7 +29,7 @@ def test_pages_are_found():
 def run_script(script, folder):
     path = os.path.dirname(COMMAND) + ":" + os.environ["PATH"]
     done = subprocess.run(["bash", "-c", "set -euo pipefail\n" + script], cwd=folder, capture_output=True,
-                          text=True, timeout=SECONDS,
+                          text=True, timeout=110,
                           env={**os.environ, "PATH": path, "XDG_CACHE_HOME": str(folder)})
     assert done.returncode == 0, done.stderr
 
