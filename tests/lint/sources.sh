@@ -18,6 +18,11 @@ done < <(tools/sources.sh | grep -v '^tests/' | xargs wc -l)
 while read -r found; do
   complain "$found"
 done < <(tools/sources.sh | xargs grep -nE '\bTODO\b|\bFIXME\b|\bXXX\b|^ *#if 0')
+# One getter gives a GPU's stream: a thread that records has another.
+while read -r found; do
+  complain "$found: expected pd_cuda_stream()"
+done < <(grep -rnE '\bstate(_of\([^)]*\)+)?->stream\b' src --include='*.c' --include='*.h' |
+  grep -vE 'cuda_(state\.h|device\.c):')
 # A file opens with a comment, or its header does. Instances of one set or type have their body's.
 while read -r file; do
   [[ $file =~ _(plain|avx2|avx512|f32|f64)\.[a-z]+$ ]] && continue

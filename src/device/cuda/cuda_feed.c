@@ -37,7 +37,7 @@ static polyad_status cuda_feed_make(polyad_context *context, struct feed *feed) 
     PD_TRY(
         PD_CUDA(context, state, cudaEventCreateWithFlags(&feed->done[k], cudaEventDisableTiming)));
     /* What is enqueued so far may be using the memory that becomes the slot's. */
-    PD_TRY(PD_CUDA(context, state, cudaEventRecord(feed->done[k], state->stream)));
+    PD_TRY(PD_CUDA(context, state, cudaEventRecord(feed->done[k], pd_cuda_stream(state))));
   }
   return POLYAD_OK;
 }
@@ -68,13 +68,14 @@ static polyad_status cuda_feed_copy(polyad_context *context, void *pointer, int 
   PD_TRY(PD_CUDA(context, state,
                  cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, feed->stream)));
   PD_TRY(PD_CUDA(context, state, cudaEventRecord(feed->ready[slot], feed->stream)));
-  return PD_CUDA(context, state, cudaStreamWaitEvent(state->stream, feed->ready[slot], 0));
+  return PD_CUDA(context, state, cudaStreamWaitEvent(pd_cuda_stream(state), feed->ready[slot], 0));
 }
 
 static polyad_status cuda_feed_used(polyad_context *context, void *pointer, int slot) {
   struct feed *feed = pointer;
   PD_TRY(pd_cuda_enter(context, feed->state));
-  return PD_CUDA(context, feed->state, cudaEventRecord(feed->done[slot], feed->state->stream));
+  return PD_CUDA(context, feed->state,
+                 cudaEventRecord(feed->done[slot], pd_cuda_stream(feed->state)));
 }
 
 static polyad_status cuda_feed_copied(polyad_context *context, void *pointer, int slot) {

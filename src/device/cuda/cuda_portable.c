@@ -4,10 +4,10 @@
 polyad_status pd_cuda_run_stream(polyad_context *context, const struct pd_device *device,
                                  const struct pd_stream_job *job, bool portable) {
   PD_CUDA_ENTER(context, device);
-  if (!portable) return PD_CUDA(context, state, pd_cuda_tuned_stream(job, state->stream));
+  if (!portable) return PD_CUDA(context, state, pd_cuda_tuned_stream(job, pd_cuda_stream(state)));
   if (job->type == POLYAD_F32)
-    return PD_CUDA(context, state, pd_cuda_portable_stream_f32(job, state->stream));
-  return PD_CUDA(context, state, pd_cuda_portable_stream_f64(job, state->stream));
+    return PD_CUDA(context, state, pd_cuda_portable_stream_f32(job, pd_cuda_stream(state)));
+  return PD_CUDA(context, state, pd_cuda_portable_stream_f64(job, pd_cuda_stream(state)));
 }
 
 polyad_status pd_cuda_rows(polyad_context *context, const struct pd_device *device,

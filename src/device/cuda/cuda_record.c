@@ -49,7 +49,7 @@ polyad_status pd_cuda_replay(polyad_context *context, const struct pd_device *de
                              void *record) {
   struct pd_cuda_state *state = pd_cuda_state_of(device);
   PD_TRY(pd_cuda_enter(context, state));
-  return PD_CUDA(context, state, cudaGraphLaunch(record, state->stream));
+  return PD_CUDA(context, state, cudaGraphLaunch(record, pd_cuda_stream(state)));
 }
 
 void pd_cuda_record_release(polyad_context *context, const struct pd_device *device, void *record) {

@@ -17,12 +17,12 @@ polyad_status pd_cuda_roof(polyad_context *context, const struct pd_device *devi
   case POLYAD_ROOF_COPY:
     return PD_CUDA(context, state,
                    cudaMemcpyAsync(job->other, job->table, job->bytes, cudaMemcpyDeviceToDevice,
-                                   state->stream));
+                                   pd_cuda_stream(state)));
   case POLYAD_ROOF_GATHER:
-    return PD_CUDA(context, state, pd_gpu_roof_gather(&roof, wide, state->stream));
+    return PD_CUDA(context, state, pd_gpu_roof_gather(&roof, wide, pd_cuda_stream(state)));
   case POLYAD_ROOF_ADD:
-    return PD_CUDA(context, state, pd_gpu_roof_add(&roof, wide, state->stream));
+    return PD_CUDA(context, state, pd_gpu_roof_add(&roof, wide, pd_cuda_stream(state)));
   default:
-    return PD_CUDA(context, state, pd_gpu_roof_flops(&roof, wide, state->stream));
+    return PD_CUDA(context, state, pd_gpu_roof_flops(&roof, wide, pd_cuda_stream(state)));
   }
 }

@@ -28,7 +28,7 @@ struct pd_cuda_state {
   pthread_mutex_t lock; /* guards all below but `lost` */
   bool ready;           /* stream and staging exist */
   atomic_bool lost;
-  cudaStream_t stream;
+  cudaStream_t stream;  /* see pd_cuda_stream() */
   cudaEvent_t timer[2]; /* start, stop */
   cudaEvent_t passed;   /* a place in the stream that another GPU's waits for */
   uint64_t peers;       /* bit k: reading GPU k's memory was allowed, if it can be */

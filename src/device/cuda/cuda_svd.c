@@ -4,7 +4,6 @@
 #include "device/cuda/cuda_dense_library.h"
 #include "device/cuda/cuda_svd_launch.h"
 #include "linalg/svd.h"
-#include <string.h>
 
 enum { PIECE_NUMBERS = 1 << 21, SIDE_MOST = 30000 };
 
@@ -96,7 +95,7 @@ static void cuda_svd_destroy(polyad_context *context, struct pd_svd_work *work) 
 }
 
 static polyad_status open_libraries(polyad_context *context, struct pd_svd_work *work) {
-  cudaStream_t stream = pd_cuda_state_of(work->device)->stream;
+  cudaStream_t stream = pd_cuda_stream(pd_cuda_state_of(work->device));
   PD_TRY(pd_cuda_dense_load(context, &work->library));
   TRY_BLAS(work->library->create(&work->blas));
   TRY_BLAS(work->library->set_stream(work->blas, stream));
@@ -143,9 +142,9 @@ static polyad_status cuda_svd_allocate(polyad_context *context, struct pd_svd_wo
   PD_TRY(new_numbers(context, work, needs->core, &work->core));
   PD_TRY(new_numbers(context, work, PD_GPU_SQUARE_PARTS + 1, &work->sums));
   PD_TRY(pd_cuda_allocate(context, work->device, 2, sizeof(int), (void **)&work->info));
-  return PD_CUDA(
-      context, pd_cuda_state_of(work->device),
-      cudaMemsetAsync(work->info, 0, 2 * sizeof(int), pd_cuda_state_of(work->device)->stream));
+  return PD_CUDA(context, pd_cuda_state_of(work->device),
+                 cudaMemsetAsync(work->info, 0, 2 * sizeof(int),
+                                 pd_cuda_stream(pd_cuda_state_of(work->device))));
 }
 
 static polyad_status cuda_svd_create(polyad_context *context, const struct pd_device *device,
@@ -188,7 +187,7 @@ static polyad_status cuda_svd_convert(polyad_context *context, struct pd_svd_wor
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
   return PD_CUDA(context, state,
                  pd_gpu_convert(rows, columns, from, from_wide, from_stride, to, to_wide, to_stride,
-                                state->stream));
+                                pd_cuda_stream(state)));
 }
 
 /* Rows [first, first + *count) of y as doubles: in place, or as many as a piece holds. */
@@ -288,7 +287,7 @@ static polyad_status project_onto(polyad_context *context, struct pd_svd_work *w
 
 static polyad_status cuda_svd_note(polyad_context *context, struct pd_svd_work *work) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
-  return PD_CUDA(context, state, pd_gpu_note(work->info, work->info + 1, state->stream));
+  return PD_CUDA(context, state, pd_gpu_note(work->info, work->info + 1, pd_cuda_stream(state)));
 }
 
 /* The Gram matrix's columns become its eigenvectors, weakest first. */
@@ -322,11 +321,13 @@ static polyad_status cuda_svd_orthonormalize(polyad_context *context, struct pd_
                                x[0], count, &zero, work->gram, count));
   PD_TRY(cuda_svd_decompose(context, work, count));
   double *rotation = work->core; /* count x count: no more than count x columns */
-  PD_TRY(PD_CUDA(context, state,
-                 pd_gpu_rotation(count, work->gram, work->values, rotation, state->stream)));
+  PD_TRY(
+      PD_CUDA(context, state,
+              pd_gpu_rotation(count, work->gram, work->values, rotation, pd_cuda_stream(state))));
   TRY_BLAS(work->library->gemm(work->blas, CUBLAS_OP_N, CUBLAS_OP_N, count, (int)n, count, &one,
                                rotation, count, x[0], count, &zero, x[1], count));
-  PD_TRY(PD_CUDA(context, state, pd_gpu_refill(n, count, work->values, x[1], state->stream)));
+  PD_TRY(
+      PD_CUDA(context, state, pd_gpu_refill(n, count, work->values, x[1], pd_cuda_stream(state))));
   double *swap = x[0];
   x[0] = x[1];
   x[1] = swap;
@@ -337,8 +338,9 @@ static polyad_status cuda_svd_orthonormalize(polyad_context *context, struct pd_
 static polyad_status cuda_svd_find_range(polyad_context *context, struct pd_svd_work *work,
                                          const struct pd_matrix *y, int count) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
-  PD_TRY(PD_CUDA(context, state,
-                 pd_gpu_normals(y->columns * (uint64_t)count, 1, work->image[0], state->stream)));
+  PD_TRY(PD_CUDA(
+      context, state,
+      pd_gpu_normals(y->columns * (uint64_t)count, 1, work->image[0], pd_cuda_stream(state))));
   for (int power = 0;; ++power) {
     PD_TRY(times(context, work, y, work->image[0], true, count, work->basis[0]));
     PD_TRY(cuda_svd_orthonormalize(context, work, y->rows, count, work->basis));
@@ -358,7 +360,7 @@ static polyad_status cuda_svd_store(polyad_context *context, struct pd_svd_work 
     return cuda_svd_convert(context, work, u->rows, u->columns, work->basis[0], true,
                             (uint64_t)count, u->data, wide, u->stride);
   PD_TRY(PD_CUDA(context, state,
-                 pd_gpu_normals(u->rows * u->columns, 2, work->basis[1], state->stream)));
+                 pd_gpu_normals(u->rows * u->columns, 2, work->basis[1], pd_cuda_stream(state))));
   PD_TRY(cuda_svd_convert(context, work, u->rows, (uint64_t)count, work->basis[0], true,
                           (uint64_t)count, work->basis[1], true, u->columns));
   for (int again = 0; again < 2; ++again)
@@ -381,7 +383,7 @@ static polyad_status cuda_svd_leading(polyad_context *context, struct pd_svd_wor
     PD_TRY(cuda_svd_decompose(context, work, (int)y->rows));
     return PD_CUDA(context, state,
                    pd_gpu_take_vectors(y->rows, u->columns, work->gram, u->data,
-                                       u->type == POLYAD_F64, u->stride, state->stream));
+                                       u->type == POLYAD_F64, u->stride, pd_cuda_stream(state)));
   }
   PD_TRY(gram_columns(context, work, y));
   PD_TRY(cuda_svd_decompose(context, work, (int)y->columns));
@@ -409,7 +411,7 @@ static polyad_status cuda_svd_sum_of_squares(polyad_context *context, struct pd_
   PD_CUDA_ENTER(context, work->device);
   PD_TRY(PD_CUDA(context, state,
                  pd_gpu_squares(m->rows * m->columns, m->data, m->type == POLYAD_F64, work->sums,
-                                result, state->stream)));
+                                result, pd_cuda_stream(state))));
   PD_TRY(work->device->functions->copy_out(context, work->device, sum, result, sizeof *sum));
   PD_TRY(work->device->functions->copy_out(context, work->device, &failed, work->info + 1,
                                            sizeof failed));

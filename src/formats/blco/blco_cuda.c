@@ -149,14 +149,14 @@ static polyad_status run_batch(polyad_context *context, const struct job *job,
                  cudaMemcpyAsync(buffer->values, (const char *)blco->values + begin * size,
                                  (end - begin) * size, cudaMemcpyHostToDevice, scratch->stream)));
   PD_TRY(PD_CUDA(context, state, cudaEventRecord(buffer->ready, scratch->stream)));
-  PD_TRY(PD_CUDA(context, state, cudaStreamWaitEvent(state->stream, buffer->ready, 0)));
+  PD_TRY(PD_CUDA(context, state, cudaStreamWaitEvent(pd_cuda_stream(state), buffer->ready, 0)));
   launch.first_tile = first;
   launch.tiles = tiles;
   launch.offset = begin;
   launch.key = buffer->key;
   launch.nz.list.values = buffer->values;
   PD_TRY(blco_cuda_start(context, job, &launch));
-  return PD_CUDA(context, state, cudaEventRecord(buffer->done, state->stream));
+  return PD_CUDA(context, state, cudaEventRecord(buffer->done, pd_cuda_stream(state)));
 }
 
 static polyad_status run_streamed(polyad_context *context, const struct job *job) {
@@ -164,7 +164,7 @@ static polyad_status run_streamed(polyad_context *context, const struct job *job
   struct scratch *scratch = job->scratch;
   uint64_t all = blco_cuda_tiles_of(job->blco);
   ++scratch->passes;
-  PD_TRY(PD_CUDA(context, state, cudaEventRecord(scratch->begin, state->stream)));
+  PD_TRY(PD_CUDA(context, state, cudaEventRecord(scratch->begin, pd_cuda_stream(state))));
   PD_TRY(PD_CUDA(context, state, cudaStreamWaitEvent(scratch->stream, scratch->begin, 0)));
   for (uint64_t first = 0, k = 0; first < all; first += scratch->batch, ++k) {
     uint64_t tiles = all - first < scratch->batch ? all - first : scratch->batch;

@@ -104,8 +104,9 @@ static polyad_status allocate_factors(polyad_context *context, struct scratch *s
   PD_TRY(PD_CUDA_SCRATCH(context, &scratch->base, columns, sizeof(float), &scratch->scale));
   PD_TRY(PD_CUDA_SCRATCH(context, &scratch->base, columns, sizeof(uint32_t), &scratch->most));
   struct pd_cuda_state *state = pd_cuda_state_of(scratch->base.device);
-  return PD_CUDA(context, state,
-                 cudaMemsetAsync(scratch->most, 0, columns * sizeof(uint32_t), state->stream));
+  return PD_CUDA(
+      context, state,
+      cudaMemsetAsync(scratch->most, 0, columns * sizeof(uint32_t), pd_cuda_stream(state)));
 }
 
 static polyad_status allocate_sums(polyad_context *context, struct scratch *scratch) {

@@ -88,9 +88,11 @@ static polyad_status sort_by_row(polyad_context *context, const struct pd_device
     PD_TRY(pd_cuda_allocate(context, device, job->count, 4, &job->keys[k]));
     PD_TRY(pd_cuda_allocate(context, device, job->count, 4, &job->values[k]));
   }
-  PD_TRY(PD_CUDA(context, state,
-                 pd_hls_rows_run(hls->nnz_inds, job->count, &field, job->keys[0], state->stream)));
-  PD_TRY(PD_CUDA(context, state, pd_gpu_count_up(job->values[0], job->count, state->stream)));
+  PD_TRY(PD_CUDA(
+      context, state,
+      pd_hls_rows_run(hls->nnz_inds, job->count, &field, job->keys[0], pd_cuda_stream(state))));
+  PD_TRY(
+      PD_CUDA(context, state, pd_gpu_count_up(job->values[0], job->count, pd_cuda_stream(state))));
   return pd_cuda_sort_arrays(context, device, job, &sorted->at);
 }
 
@@ -104,7 +106,7 @@ static polyad_status hls_schedule_find_starts(polyad_context *context,
   PD_TRY(pd_cuda_allocate(context, device, rows + 1, 4, (void **)&on_device));
   polyad_status status = PD_CUDA(context, state,
                                  pd_gpu_starts(sorted->job.keys[sorted->at], sorted->job.count,
-                                               rows, on_device, state->stream));
+                                               rows, on_device, pd_cuda_stream(state)));
   if (status == POLYAD_OK)
     status = pd_cuda_device_functions.copy_out(context, device, start, on_device, 4 * (rows + 1));
   pd_cuda_release(context, device, on_device);
@@ -123,7 +125,8 @@ static polyad_status hls_schedule_copy_nonzeros(polyad_context *context,
   /* Reading an index takes two words at once, and one without bits may begin behind the last: what
    * lies there is masked out, and zero. */
   PD_TRY(pd_cuda_allocate(context, device, used + 2, 4, (void **)&schedule->nnz_inds));
-  PD_TRY(PD_CUDA(context, state, cudaMemsetAsync(schedule->nnz_inds + used, 0, 8, state->stream)));
+  PD_TRY(PD_CUDA(context, state,
+                 cudaMemsetAsync(schedule->nnz_inds + used, 0, 8, pd_cuda_stream(state))));
   PD_TRY(pd_cuda_allocate(context, device, hls->sparse_nnz, value, &schedule->nnz_vals));
   struct pd_hls_reorder reorder = {.order = order,
                                    .nnz_inds = hls->nnz_inds,
@@ -134,7 +137,7 @@ static polyad_status hls_schedule_copy_nonzeros(polyad_context *context,
                                    .value_bytes = (int)value,
                                    .out_inds = schedule->nnz_inds,
                                    .out_vals = schedule->nnz_vals};
-  return PD_CUDA(context, state, pd_hls_reorder_run(&reorder, state->stream));
+  return PD_CUDA(context, state, pd_hls_reorder_run(&reorder, pd_cuda_stream(state)));
 }
 
 static polyad_status schedule_nonzeros(polyad_context *context, const struct pd_device *device,
@@ -155,7 +158,7 @@ static polyad_status schedule_nonzeros(polyad_context *context, const struct pd_
         hls_schedule_copy_nonzeros(context, device, hls, sorted.job.values[sorted.at], schedule);
   if (status == POLYAD_OK)
     status = PD_CUDA(context, pd_cuda_state_of(device),
-                     cudaStreamSynchronize(pd_cuda_state_of(device)->stream));
+                     cudaStreamSynchronize(pd_cuda_stream(pd_cuda_state_of(device))));
   pd_cuda_services->free(context, start);
   clear_by_row(context, device, &sorted);
   return status;

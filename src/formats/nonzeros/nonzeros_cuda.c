@@ -256,7 +256,7 @@ polyad_status pd_nz_chain_run(polyad_context *context, const void *storage, void
   PD_CUDA_ENTER(context, scratch->base.device);
   PD_TRY(PD_CUDA(context, state,
                  cudaMemsetAsync(out->data, 0, out->rows * out->stride * pd_type_bytes(out->type),
-                                 state->stream)));
+                                 pd_cuda_stream(state))));
   for (int k = 0; k < lists->count; ++k) {
     const struct pd_nz_device_list *list = &lists->list[k];
     if (list->list.nnz == 0 || (list->mode >= 0 && list->mode != mode)) continue;
@@ -265,8 +265,8 @@ polyad_status pd_nz_chain_run(polyad_context *context, const void *storage, void
     weigh_columns(list, mode, call->factors, &chain);
     nonzeros_cuda_divide(state, lists->head, &chain.nz);
     PD_TRY(PD_CUDA(context, state,
-                   (out->type == POLYAD_F32 ? lists->format->chain_f32
-                                            : lists->format->chain_f64)(&chain, state->stream)));
+                   (out->type == POLYAD_F32 ? lists->format->chain_f32 : lists->format->chain_f64)(
+                       &chain, pd_cuda_stream(state))));
   }
   return POLYAD_OK;
 }

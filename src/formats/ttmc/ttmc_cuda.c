@@ -1,6 +1,5 @@
 /* Scratch and launches of the tensor-times-matrix chain on a GPU. */
 #include "formats/ttmc/ttmc_cuda.h"
-#include <string.h>
 
 /* The chain of a list without its matrices; false when a product overflows. */
 static bool shape(const struct pd_ttmc_list *list, const uint64_t *ranks, int processors,
@@ -96,9 +95,10 @@ polyad_status pd_ttmc_gpu_run(polyad_context *context, const void *storage, void
   a.tail = work->carries == NULL ? NULL : work->carries + a.segments * a.row_numbers;
   PD_TRY(PD_CUDA(context, state,
                  cudaMemsetAsync(out->data, 0, out->rows * out->stride * pd_type_bytes(out->type),
-                                 state->stream)));
+                                 pd_cuda_stream(state))));
   if (list->nnz == 0) return POLYAD_OK;
   bool wide = out->type == POLYAD_F64;
-  if (list->atomic) return PD_CUDA(context, state, pd_gpu_ttmc_atomic(&a, wide, state->stream));
-  return PD_CUDA(context, state, pd_gpu_ttmc_sorted(&a, wide, state->stream));
+  if (list->atomic)
+    return PD_CUDA(context, state, pd_gpu_ttmc_atomic(&a, wide, pd_cuda_stream(state)));
+  return PD_CUDA(context, state, pd_gpu_ttmc_sorted(&a, wide, pd_cuda_stream(state)));
 }
