@@ -1,11 +1,10 @@
 #include "formats/modecopy/modecopy_pairs.h"
-#include <math.h>
 
 enum { LEAST_REUSE = 8 }; /* nonzeros per row of a table that make it worth its making */
-static const uint64_t MOST = 8 << 20; /* bytes of a table: it shares the second level of cache */
-static const double LEAST_GAIN = 1.1; /* of the loads of a pass: a model of caches errs */
-/* In rows that are near: starting a kernel, and what a run takes beside its rows. */
-static const double START = 250e3, RUN = 0.5;
+static const uint64_t MOST = 8 << 20;  /* bytes of a table: it shares the second level of cache */
+static const double LEAST_GAIN = 1.1;  /* of the loads of a pass: a model of caches errs */
+static const double START = 250e3;     /* of a kernel, in rows that are near */
+static const double RUN_BYTES = 57.25; /* a run's instructions take as long as so many near bytes */
 
 uint64_t pd_modecopy_table_rows(uint64_t nnz, uint64_t row_bytes, uint64_t high, uint64_t low) {
   uint64_t rows = pd_mul_saturated(high, UINT64_C(1) << pd_index_bits(low));
@@ -13,34 +12,33 @@ uint64_t pd_modecopy_table_rows(uint64_t nnz, uint64_t row_bytes, uint64_t high,
   return rows;
 }
 
-/* Two rows are read and one is written for each. */
-double pd_modecopy_table_cost(uint64_t rows) { return START + 3 * (double)rows; }
-
 static uint64_t row_bytes_of(uint64_t rank, polyad_type type) {
   return pd_mul_saturated(pd_wide_stride(type, rank), pd_type_bytes(type));
 }
 
-/* Loads of a pass: the leaf's row for every nonzero, the others' for every run; of one input there
- * are no runs. */
-static double modecopy_pairs_loads(uint64_t nnz, uint64_t runs, int inputs, const double *gather) {
-  double run = RUN;
-  for (int k = 0; k + 1 < inputs; ++k)
-    run += gather[k];
-  return (double)nnz * gather[inputs - 1] + (inputs > 1 ? (double)runs * run : 0);
+/* For a row of the table two are read and one is written. */
+double pd_modecopy_gather_cost(const struct pd_modecopy_gather *gather) {
+  double making = gather->table > 0 ? START + 3 * (double)gather->table : 0;
+  double run = RUN_BYTES / gather->row_bytes, input = 0;
+  for (int k = 0; k < gather->inputs; ++k) {
+    input = pd_ordered_gather_cost(gather->rows[k] * gather->row_bytes);
+    if (k + 1 < gather->inputs) run += input;
+  }
+  return making + gather->nnz * input + gather->runs * run;
 }
 
 static double modecopy_pairs_cost_of(const struct pd_modecopy *storage,
                                      const struct pd_modecopy_copy *copy,
                                      const struct pd_modecopy_pair *pair, uint64_t row_bytes) {
   struct pd_modecopy_input input[POLYAD_MAX_ORDER];
-  double gather[POLYAD_MAX_ORDER] = {0};
-  int inputs = pd_modecopy_inputs(copy, pair, input);
-  for (int k = 0; k < inputs; ++k) {
-    uint64_t rows = input[k].mode < 0 ? pair->rows : storage->dims[input[k].mode];
-    gather[k] = pd_ordered_gather_cost((double)rows * (double)row_bytes);
-  }
-  double making = pair->rows > 0 ? pd_modecopy_table_cost(pair->rows) : 0;
-  return making + modecopy_pairs_loads(storage->nnz, copy->order.runs, inputs, gather);
+  struct pd_modecopy_gather gather = {.nnz = (double)storage->nnz,
+                                      .row_bytes = (double)row_bytes,
+                                      .inputs = pd_modecopy_inputs(copy, pair, input),
+                                      .table = pair->rows};
+  for (int k = 0; k < gather.inputs; ++k)
+    gather.rows[k] = (double)(input[k].mode < 0 ? pair->rows : storage->dims[input[k].mode]);
+  if (gather.inputs > 1) gather.runs = (double)copy->order.runs; /* of one input there are none */
+  return pd_modecopy_gather_cost(&gather);
 }
 
 struct pd_modecopy_pair pd_modecopy_pair_of(const struct pd_modecopy *storage, int mode,

@@ -35,7 +35,17 @@ uint64_t pd_modecopy_table_bytes_at_most(const struct pd_traits *traits, uint64_
                                          polyad_type type);
 /** Rows of a table of two modes of such lengths; 0: too many. */
 uint64_t pd_modecopy_table_rows(uint64_t nnz, uint64_t row_bytes, uint64_t high, uint64_t low);
-/** What making a table of so many rows costs, in rows that are near. */
-double pd_modecopy_table_cost(uint64_t rows);
+/** What a sum of sorted rows gathers: the innermost input's row for every nonzero, those of the
+ * others for every run. */
+struct pd_modecopy_gather {
+  double nnz, runs;
+  double row_bytes;
+  int inputs; /* outermost first */
+  double rows[POLYAD_MAX_ORDER];
+  uint64_t table; /* rows of the table that is made first; 0: none */
+};
+/** Its cost, in rows that are near: the one model, of copies that there are and of those thought
+ * of. */
+double pd_modecopy_gather_cost(const struct pd_modecopy_gather *gather);
 
 #endif

@@ -107,33 +107,25 @@ static double cost_on_cpu(const struct pd_traits *traits, const struct pd_reques
 
 /* ---- a GPU ------------------------------------------------------------------------------------
  *
- * Nanoseconds on an H200, whose ratios matter. A pass reads every nonzero and its leaf's row, and
- * for every run the rows of the outer inputs; what runs take beside these is their instructions. */
+ * Nanoseconds on an H200, whose ratios matter. A pass reads every nonzero, and gathers rows. */
 
-static const double NEAR_RATE = 22.9e3, PASS_START = 15e3, RECORD_BYTES = 12, RUN_ON_GPU = 2.5e-3;
+static const double NEAR_RATE = 22.9e3, PASS_START = 15e3, RECORD_BYTES = 12;
 static const double MEMORY_RATE = 4.5e3, CACHE_RATE = 9e3, CACHE_BYTES = 40e6; /* bytes per ns */
-
-static double gathered_row(const struct pd_traits *traits, int mode, double row) {
-  return row / NEAR_RATE * pd_ordered_gather_cost((double)traits->nonempty[mode] * row);
-}
 
 /* What rows cost when `leaf` is the innermost input, and `high` and `low` are gathered from a table
  * of `table` rows instead (0: they are not): see formats/modecopy/modecopy_pairs.h. */
 static double rows_on_gpu(const struct pd_traits *traits, double row, int mode, int leaf, int high,
                           int low, uint64_t table) {
-  double runs = fmin((double)traits->nnz, (double)traits->fibers[leaf]), outer = 0;
-  double pair = row / NEAR_RATE * pd_ordered_gather_cost((double)table * row);
+  struct pd_modecopy_gather gather = {.nnz = (double)traits->nnz, .row_bytes = row, .table = table};
   bool innermost = table > 0 && (leaf == high || leaf == low);
-  int outers = table > 0 && !innermost;
-  if (outers > 0) outer = pair;
-  for (int n = 0; n < traits->order; ++n) {
-    if (n == mode || n == leaf || (table > 0 && (n == high || n == low))) continue;
-    outer += gathered_row(traits, n, row);
-    ++outers;
-  }
-  double making = table > 0 ? row / NEAR_RATE * pd_modecopy_table_cost(table) : 0;
-  return making + (double)traits->nnz * (innermost ? pair : gathered_row(traits, leaf, row)) +
-         (outers > 0 || table == 0 ? runs * (RUN_ON_GPU + outer) : 0);
+  if (table > 0 && !innermost) gather.rows[gather.inputs++] = (double)table;
+  for (int n = 0; n < traits->order; ++n)
+    if (n != mode && n != leaf && (table == 0 || (n != high && n != low)))
+      gather.rows[gather.inputs++] = (double)traits->nonempty[n];
+  if (gather.inputs > 0 || table == 0)
+    gather.runs = fmin((double)traits->nnz, (double)traits->fibers[leaf]);
+  gather.rows[gather.inputs++] = innermost ? (double)table : (double)traits->nonempty[leaf];
+  return row / NEAR_RATE * pd_modecopy_gather_cost(&gather);
 }
 
 /* Sum of the rows of `mode`, leaf and table being those that cost least. */
