@@ -362,16 +362,7 @@ static void test_memory_limits(void **state) {
   end(&a);
 }
 
-/* An argument names the one test to run. */
-int main(int argc, char **argv) {
-  int missing = gpu_missing();
-  if (missing != 0) return missing;
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_same_plan),     cmocka_unit_test(test_policies),
-      cmocka_unit_test(test_values),        cmocka_unit_test(test_products),
-      cmocka_unit_test(test_no_copy),       cmocka_unit_test(test_refused),
-      cmocka_unit_test(test_memory_limits),
-  };
-  if (argc > 1) cmocka_set_test_filter(argv[1]);
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+GPU_TESTS(cmocka_unit_test(test_same_plan), cmocka_unit_test(test_policies),
+          cmocka_unit_test(test_values), cmocka_unit_test(test_products),
+          cmocka_unit_test(test_no_copy), cmocka_unit_test(test_refused),
+          cmocka_unit_test(test_memory_limits))

@@ -214,17 +214,6 @@ static void test_refused_and_cancelled(void **state) {
   polyad_context_destroy(context);
 }
 
-int main(int count, char **arguments) {
-  int missing = gpu_missing();
-  if (missing != 0) return missing;
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_few),
-      cmocka_unit_test(test_steps),
-      cmocka_unit_test(test_runs_equal_those_of_the_cpu),
-      cmocka_unit_test(test_same_bits),
-      cmocka_unit_test(test_resume),
-      cmocka_unit_test(test_refused_and_cancelled),
-  };
-  if (count > 1) cmocka_set_test_filter(arguments[1]);
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+GPU_TESTS(cmocka_unit_test(test_few), cmocka_unit_test(test_steps),
+          cmocka_unit_test(test_runs_equal_those_of_the_cpu), cmocka_unit_test(test_same_bits),
+          cmocka_unit_test(test_resume), cmocka_unit_test(test_refused_and_cancelled))

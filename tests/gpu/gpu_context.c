@@ -1,5 +1,5 @@
 #include "gpu/gpu_context.h"
-#include "harness.h"
+#include <math.h>
 #include <stdio.h>
 
 int gpu_missing(void) {
@@ -30,4 +30,31 @@ polyad_plan *gpu_plan(polyad_context *context, const struct problem *problem,
   polyad_tensor_destroy(tensor);
   if (pd_plan_check(context, plan) != POLYAD_OK) fail_msg("%s", polyad_last_error(context));
   return plan;
+}
+
+polyad_plan *gpu_plan_of(polyad_context *context, const polyad_tensor *tensor, const char *format,
+                         uint64_t rank, polyad_type type) {
+  polyad_plan_options options;
+  polyad_plan *plan = NULL;
+  polyad_plan_options_init(&options);
+  options.format = format;
+  options.rank = rank;
+  options.precision = type;
+  if (polyad_plan_create(context, tensor, &options, &plan) != POLYAD_OK)
+    fail_msg("%s", polyad_last_error(context));
+  return plan;
+}
+
+double gpu_als_fit(polyad_context *context, const polyad_plan *plan, const polyad_tensor *tensor,
+                   const polyad_cp_als_options *options, polyad_run_info *info) {
+  polyad_ktensor *model = NULL;
+  double fit = NAN;
+  if (polyad_cp_als(context, plan, options, &model, info) != POLYAD_OK ||
+      polyad_ktensor_fit(context, model, tensor, &fit) != POLYAD_OK)
+    fail_msg("%s", polyad_last_error(context));
+  if (!(fabs(fit - info->fit) <= info->fit_bound + 1e-6))
+    fail_msg("%s, rank %d: fit %.9g, of the model %.9g, bound %.3g", polyad_plan_format(plan),
+             (int)options->rank, info->fit, fit, info->fit_bound);
+  polyad_ktensor_destroy(model);
+  return fit;
 }

@@ -234,14 +234,5 @@ static void test_out_of_memory(void **state) {
   polyad_context_destroy(context);
 }
 
-int main(int count, char **arguments) {
-  int missing = gpu_missing();
-  if (missing != 0) return missing;
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_every_call_fails),
-      cmocka_unit_test(test_memory_limit),
-      cmocka_unit_test(test_out_of_memory),
-  };
-  if (count > 1) cmocka_set_test_filter(arguments[1]);
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+GPU_TESTS(cmocka_unit_test(test_every_call_fails), cmocka_unit_test(test_memory_limit),
+          cmocka_unit_test(test_out_of_memory))

@@ -256,14 +256,6 @@ static void test_cp_als(void **state) {
   }
 }
 
-int main(int count, char **arguments) {
-  int missing = gpu_missing();
-  if (missing != 0) return missing;
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_every_rank), cmocka_unit_test(test_every_order),
-      cmocka_unit_test(test_same_bits),  cmocka_unit_test(test_ranges),
-      cmocka_unit_test(test_cp_als),     cmocka_unit_test(test_few),
-  };
-  if (count > 1) cmocka_set_test_filter(arguments[1]);
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+GPU_TESTS(cmocka_unit_test(test_every_rank), cmocka_unit_test(test_every_order),
+          cmocka_unit_test(test_same_bits), cmocka_unit_test(test_ranges),
+          cmocka_unit_test(test_cp_als), cmocka_unit_test(test_few))

@@ -726,18 +726,10 @@ static void test_every_format(void **state) {
   compare_runs("flycoo", "no-remap", 16, 0);
 }
 
-int main(int count, char **arguments) {
-  int missing = gpu_missing();
-  if (missing != 0) return missing;
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_operations),     cmocka_unit_test(test_exact_scaling),
-      cmocka_unit_test(test_runs_at_once),   cmocka_unit_test(test_copied_columns),
-      cmocka_unit_test(test_rank_deficient), cmocka_unit_test(test_wide),
-      cmocka_unit_test(test_rounding),       cmocka_unit_test(test_random),
-      cmocka_unit_test(test_not_finite),     cmocka_unit_test(test_residual),
-      cmocka_unit_test(test_ill_posed),      cmocka_unit_test(test_ill_conditioned),
-      cmocka_unit_test(test_cp_als),         cmocka_unit_test(test_every_format),
-  };
-  if (count > 1) cmocka_set_test_filter(arguments[1]);
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+GPU_TESTS(cmocka_unit_test(test_operations), cmocka_unit_test(test_exact_scaling),
+          cmocka_unit_test(test_runs_at_once), cmocka_unit_test(test_copied_columns),
+          cmocka_unit_test(test_rank_deficient), cmocka_unit_test(test_wide),
+          cmocka_unit_test(test_rounding), cmocka_unit_test(test_random),
+          cmocka_unit_test(test_not_finite), cmocka_unit_test(test_residual),
+          cmocka_unit_test(test_ill_posed), cmocka_unit_test(test_ill_conditioned),
+          cmocka_unit_test(test_cp_als), cmocka_unit_test(test_every_format))

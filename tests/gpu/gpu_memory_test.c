@@ -104,11 +104,5 @@ static void test_close(void **state) {
   polyad_context_destroy(context);
 }
 
-int main(void) {
-  int missing = gpu_missing();
-  if (missing != 0) return missing;
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_peak),
-                                     cmocka_unit_test(test_where_nothing_is_counted),
-                                     cmocka_unit_test(test_close)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+GPU_TESTS(cmocka_unit_test(test_peak), cmocka_unit_test(test_where_nothing_is_counted),
+          cmocka_unit_test(test_close))

@@ -212,11 +212,4 @@ static void test_few(void **state) {
   compare_all(true);
 }
 
-/* An argument names the one test to run. */
-int main(int argc, char **argv) {
-  int missing = gpu_missing();
-  if (missing != 0) return missing;
-  if (argc > 1) cmocka_set_test_filter(argv[1]);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_few), cmocka_unit_test(test_phi)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+GPU_TESTS(cmocka_unit_test(test_few), cmocka_unit_test(test_phi))

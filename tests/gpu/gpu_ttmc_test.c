@@ -137,15 +137,5 @@ static void test_same_bits(void **state) {
   each_variant(same_bits);
 }
 
-/* An argument names the one test to run. */
-int main(int argc, char **argv) {
-  int missing = gpu_missing();
-  if (missing != 0) return missing;
-  if (argc > 1) cmocka_set_test_filter(argv[1]);
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_against_oracle),
-      cmocka_unit_test(test_same_bits),
-      cmocka_unit_test(test_few),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+GPU_TESTS(cmocka_unit_test(test_against_oracle), cmocka_unit_test(test_same_bits),
+          cmocka_unit_test(test_few))

@@ -141,15 +141,5 @@ static void test_odd_ranks(void **state) {
   assert_true(outcome.fit[7] > 1 - 1e-7);
 }
 
-/* An argument names the one test to run. */
-int main(int argc, char **argv) {
-  int missing = gpu_missing();
-  if (missing != 0) return missing;
-  if (argc > 1) cmocka_set_test_filter(argv[1]);
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_same_iterates),
-      cmocka_unit_test(test_randomized),
-      cmocka_unit_test(test_odd_ranks),
-  };
-  return cmocka_run_group_tests(tests, NULL, NULL);
-}
+GPU_TESTS(cmocka_unit_test(test_same_iterates), cmocka_unit_test(test_randomized),
+          cmocka_unit_test(test_odd_ranks))
