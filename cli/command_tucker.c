@@ -2,15 +2,14 @@
 #include "command.h"
 #include "manifest.h"
 #include "names.h"
-#include "progress.h"
 #include "report.h"
 #include "run_report.h"
+#include "strongest.h"
 #include "table.h"
 #include "text.h"
 #include "tucker_options.h"
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* R, R1,R2,... or auto:ENERGY. */
@@ -195,44 +194,17 @@ static int write_report(struct tucker *tucker, int argc, char **argv) {
   return cli_report_of_run(&report, make_json(tucker), tucker->report);
 }
 
-static double core_entry(const struct tucker *tucker, uint64_t k) {
-  const void *core = polyad_ttensor_core(tucker->model);
-  return polyad_ttensor_type(tucker->model) == POLYAD_F64 ? ((const double *)core)[k]
-                                                          : ((const float *)core)[k];
-}
-
 /* The entries of the core with the largest magnitudes, and the columns they join. */
 static void print_core(const struct tucker *tucker) {
-  enum { MOST = 100 };
-  const uint64_t *ranks = polyad_ttensor_ranks(tucker->model);
-  uint64_t size = polyad_ttensor_core_size(tucker->model), which[MOST];
-  int order = polyad_ttensor_order(tucker->model), count = 0, top = (int)tucker->top;
-  for (uint64_t k = 0; k < size; ++k) {
-    double magnitude = fabs(core_entry(tucker, k));
-    if (count == top && (top == 0 || magnitude <= fabs(core_entry(tucker, which[count - 1]))))
-      continue;
-    int at = count < top ? count++ : count - 1;
-    for (; at > 0 && fabs(core_entry(tucker, which[at - 1])) < magnitude; --at)
-      which[at] = which[at - 1];
-    which[at] = k;
-  }
+  struct cli_core_entry entries[CLI_STRONGEST_MOST];
+  int count = cli_core_strongest(tucker->model, (int)tucker->top, entries);
   if (count == 0) return;
-  /* Relative to the strongest: squares of what a core may hold leave the range. */
-  double strongest = fabs(core_entry(tucker, which[0])), total = 0;
-  for (uint64_t k = 0; k < size && strongest > 0; ++k)
-    total += pow(core_entry(tucker, k) / strongest, 2);
   fputs("\nstrongest entries of the core (a column of each mode, value)\n", stdout);
   for (int e = 0; e < count; ++e) {
-    uint64_t index[POLYAD_MAX_ORDER] = {0}, rest = which[e];
-    for (int n = order - 1; n >= 0; --n) {
-      index[n] = rest % ranks[n] + 1;
-      rest /= ranks[n];
-    }
-    double value = core_entry(tucker, which[e]);
-    for (int n = 0; n < order; ++n)
-      printf("%s%llu", n == 0 ? "  " : " ", (unsigned long long)index[n]);
-    printf("   %.6g   (%.0f%% of the model's squared norm)\n", value,
-           strongest > 0 ? 100 * pow(value / strongest, 2) / total : 0);
+    for (int n = 0; n < polyad_ttensor_order(tucker->model); ++n)
+      printf("%s%llu", n == 0 ? "  " : " ", (unsigned long long)entries[e].column[n] + 1);
+    printf("   %.6g   (%.0f%% of the model's squared norm)\n", entries[e].value,
+           100 * entries[e].share);
   }
 }
 

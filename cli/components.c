@@ -1,37 +1,11 @@
 #include "components.h"
 #include "session.h"
+#include "strongest.h"
 #include "text.h"
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { TOP_MOST = 100, NAME_WIDTH = 14 };
-
-static double number(const polyad_ktensor *model, const void *array, uint64_t k) {
-  return polyad_ktensor_type(model) == POLYAD_F64 ? ((const double *)array)[k]
-                                                  : ((const float *)array)[k];
-}
-
-/* The rows of a column with the largest magnitudes, first come first in ties. */
-static int strongest(const polyad_ktensor *model, int mode, uint64_t component, int top,
-                     uint64_t *rows) {
-  const void *factor = polyad_ktensor_factor((polyad_ktensor *)(uintptr_t)model, mode);
-  uint64_t rank = polyad_ktensor_rank(model), length = polyad_ktensor_dims(model)[mode];
-  double value[TOP_MOST];
-  int count = 0;
-  for (uint64_t i = 0; i < length; ++i) {
-    double magnitude = fabs(number(model, factor, i * rank + component));
-    if (magnitude == 0 || (count == top && magnitude <= value[count - 1])) continue;
-    int at = count < top ? count++ : count - 1;
-    for (; at > 0 && value[at - 1] < magnitude; --at) {
-      value[at] = value[at - 1];
-      rows[at] = rows[at - 1];
-    }
-    value[at] = magnitude;
-    rows[at] = i;
-  }
-  return count;
-}
+enum { NAME_WIDTH = 14 };
 
 /* A label fit for a terminal: what cannot be shown is escaped, the rest as it is. */
 static void print_label(const polyad_tensor *outline, int mode, uint64_t row) {
@@ -48,8 +22,12 @@ static void print_label(const polyad_tensor *outline, int mode, uint64_t row) {
 
 static void print_mode(const polyad_ktensor *model, const polyad_tensor *outline, int mode,
                        uint64_t component, int top) {
-  uint64_t rows[TOP_MOST], rank = polyad_ktensor_rank(model);
+  uint64_t rows[CLI_STRONGEST_MOST], rank = polyad_ktensor_rank(model);
   const void *factor = polyad_ktensor_factor((polyad_ktensor *)(uintptr_t)model, mode);
+  polyad_type type = polyad_ktensor_type(model);
+  const struct cli_numbers column = {
+      (const char *)factor + component * (type == POLYAD_F64 ? sizeof(double) : sizeof(float)),
+      type, polyad_ktensor_dims(model)[mode], rank};
   const char *name = outline == NULL ? NULL : polyad_tensor_mode_name(outline, mode);
   char title[64];
   if (name != NULL)
@@ -58,25 +36,25 @@ static void print_mode(const polyad_ktensor *model, const polyad_tensor *outline
     snprintf(title, sizeof title, "mode %d", mode + 1);
   printf("  %s%*s", title, NAME_WIDTH - cli_width(title) > 1 ? NAME_WIDTH - cli_width(title) : 1,
          "");
-  int count = strongest(model, mode, component, top, rows);
+  int count = cli_strongest(&column, top, rows);
   for (int k = 0; k < count; ++k) {
     if (k > 0) fputs("   ", stdout);
     print_label(outline, mode, rows[k]);
-    printf(" %.3g", number(model, factor, rows[k] * rank + component));
+    printf(" %.3g", cli_number(&column, rows[k]));
   }
   if (count == 0) fputs("-", stdout);
   fputs("\n", stdout);
 }
 
 void cli_print_components(const polyad_ktensor *model, const polyad_tensor *outline, int top) {
-  if (top > TOP_MOST) top = TOP_MOST;
-  const void *weights = polyad_ktensor_weights((polyad_ktensor *)(uintptr_t)model);
-  double total = 0;
   uint64_t rank = polyad_ktensor_rank(model);
+  const struct cli_numbers weights = {polyad_ktensor_weights((polyad_ktensor *)(uintptr_t)model),
+                                      polyad_ktensor_type(model), rank, 1};
+  double total = 0;
   for (uint64_t r = 0; r < rank; ++r)
-    total += number(model, weights, r);
+    total += cli_number(&weights, r);
   for (uint64_t r = 0; r < rank; ++r) {
-    double weight = number(model, weights, r);
+    double weight = cli_number(&weights, r);
     printf("\ncomponent %llu   weight %.6g", (unsigned long long)r + 1, weight);
     if (total > 0) printf("   (%.0f%% of all weights)", 100 * weight / total);
     fputs("\n", stdout);

@@ -2,9 +2,9 @@
 #include "report_draw.h"
 #include "report_map.h"
 #include "report_parts.h"
+#include "strongest.h"
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* The map that a mode has a part in; a mode that a map shows has no panel of its own. */
 struct maps {
@@ -214,26 +214,11 @@ void cli_page_core(struct cli_page *page) {
   const polyad_ttensor *ttensor = page->report->model.ttensor;
   struct cli_html *html = &page->html;
   if (ttensor == NULL) return;
-  const uint64_t *ranks = polyad_ttensor_ranks(ttensor);
-  const void *core = polyad_ttensor_core((polyad_ttensor *)(uintptr_t)ttensor);
-  uint64_t size = polyad_ttensor_core_size(ttensor), indices[CLI_DRAW_TOP_MOST];
+  struct cli_core_entry entries[CLI_STRONGEST_MOST];
   int order = polyad_ttensor_order(ttensor);
-  double *values = malloc(size * sizeof *values), total = 0;
-  if (values == NULL) {
-    html->failed = true;
-    return;
-  }
-  for (uint64_t k = 0; k < size; ++k) {
-    values[k] = polyad_ttensor_type(ttensor) == POLYAD_F64 ? ((const double *)core)[k]
-                                                           : ((const float *)core)[k];
-  }
-  int count = cli_strongest(values, size, (int)page->report->top, indices);
-  /* Relative to the strongest: squares of what a core may hold leave the range. */
-  double strongest = count > 0 ? fabs(values[indices[0]]) : 0;
-  for (uint64_t k = 0; k < size && strongest > 0; ++k)
-    total += pow(values[k] / strongest, 2);
+  int count = cli_core_strongest(ttensor, (int)page->report->top, entries);
   cli_html_raw(html, "<h2 id=\"core\">Core</h2><p>");
-  cli_html_sizes(html, ranks, order);
+  cli_html_sizes(html, polyad_ttensor_ranks(ttensor), order);
   cli_html_raw(html, "; the strongest entries, and the columns of each mode that they "
                      "join.</p><div class=\"scroll\"><table class=\"wide\"><thead><tr>");
   for (int n = 0; n < order; ++n) {
@@ -244,19 +229,14 @@ void cli_page_core(struct cli_page *page) {
   cli_html_raw(html, "<th scope=\"col\" class=\"number\">value</th><th scope=\"col\" "
                      "class=\"number\">of the core's squared norm</th></tr></thead><tbody>");
   for (int e = 0; e < count; ++e) {
-    uint64_t rest = indices[e], stride = size;
     cli_html_raw(html, "<tr>");
-    for (int n = 0; n < order; ++n) {
-      stride /= ranks[n];
-      cli_html_print(html, "<td>column %llu</td>", (unsigned long long)(rest / stride) + 1);
-      rest %= stride;
-    }
+    for (int n = 0; n < order; ++n)
+      cli_html_print(html, "<td>column %llu</td>", (unsigned long long)entries[e].column[n] + 1);
     cli_html_raw(html, "<td class=\"number\">");
-    cli_html_real(html, values[indices[e]]);
+    cli_html_real(html, entries[e].value);
     cli_html_raw(html, "</td><td class=\"number\">");
-    cli_html_percent(html, strongest > 0 ? pow(values[indices[e]] / strongest, 2) / total : 0);
+    cli_html_percent(html, entries[e].share);
     cli_html_raw(html, "</td></tr>\n");
   }
   cli_html_raw(html, "</tbody></table></div>");
-  free(values);
 }

@@ -1,7 +1,6 @@
 #include "report_draw.h"
+#include "strongest.h"
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Sizes of a chart in its own units; the page scales it. */
@@ -13,21 +12,6 @@ enum {
   TICKS = 5,
   BUCKETS = 500
 };
-
-int cli_strongest(const double *values, uint64_t count, int top, uint64_t *indices) {
-  int found = 0;
-  if (top > CLI_DRAW_TOP_MOST) top = CLI_DRAW_TOP_MOST;
-  for (uint64_t i = 0; top > 0 && i < count; ++i) {
-    double size = fabs(values[i]);
-    if (!(size > 0) || !isfinite(size)) continue;
-    if (found == top && size <= fabs(values[indices[found - 1]])) continue;
-    int at = found < top ? found++ : found - 1;
-    for (; at > 0 && fabs(values[indices[at - 1]]) < size; --at)
-      indices[at] = indices[at - 1];
-    indices[at] = i;
-  }
-  return found;
-}
 
 void cli_draw_label(struct cli_html *html, const struct cli_axis *axis, uint64_t index,
                     size_t most) {
@@ -69,8 +53,9 @@ static void draw_bar(struct cli_html *html, double value, double most, bool is_s
 
 void cli_draw_bars(struct cli_html *html, const struct cli_axis *axis, const double *values,
                    int top, const char *what) {
-  uint64_t indices[CLI_DRAW_TOP_MOST];
-  int count = cli_strongest(values, axis->length, top, indices);
+  uint64_t indices[CLI_STRONGEST_MOST];
+  int count =
+      cli_strongest(&(struct cli_numbers){values, POLYAD_F64, axis->length, 1}, top, indices);
   bool is_signed = false, is_long = false;
   if (count == 0) {
     cli_html_raw(html, "<p class=\"none\">All entries are zero.</p>");
@@ -228,7 +213,7 @@ static void draw_columns(struct cli_html *html, const struct cli_axis *axis, con
 /* "Strongest: 17 (0.446), 18 (0.4)." */
 static void draw_caption(struct cli_html *html, const struct cli_axis *axis, const double *values) {
   uint64_t indices[3];
-  int count = cli_strongest(values, axis->length, 3, indices);
+  int count = cli_strongest(&(struct cli_numbers){values, POLYAD_F64, axis->length, 1}, 3, indices);
   cli_html_raw(html, count == 0 ? "All entries are zero." : "Largest: ");
   for (int k = 0; k < count; ++k) {
     if (k > 0) cli_html_raw(html, ", ");

@@ -6,12 +6,6 @@
 #include "report_axis.h"
 #include "report_html.h"
 
-enum { CLI_DRAW_TOP_MOST = 100 };
-
-/** Indices of the `top` (at most CLI_DRAW_TOP_MOST) numbers of largest magnitude, zeros and what is
- *  not finite left out, the first first in ties. Returns how many there are. */
-int cli_strongest(const double *values, uint64_t count, int top, uint64_t *indices);
-
 /** Adds a label for an element's content, cut after `most` characters. */
 void cli_draw_label(struct cli_html *html, const struct cli_axis *axis, uint64_t index,
                     size_t most);

@@ -1,6 +1,7 @@
 /* The part of a report that says what the model explains of each slice, and where it fails. */
 #include "report_draw.h"
 #include "report_parts.h"
+#include "strongest.h"
 #include <math.h>
 
 static void head(struct cli_html *html, const char *text) {
@@ -17,8 +18,9 @@ static void share(struct cli_html *html, double value) {
 static void draw_worst(struct cli_page *page, int mode) {
   struct cli_html *html = &page->html;
   const double *data = page->residual.data[mode], *left = page->residual.left[mode];
-  uint64_t indices[CLI_DRAW_TOP_MOST];
-  int count = cli_strongest(left, page->axes[mode].length, (int)page->report->top, indices);
+  uint64_t indices[CLI_STRONGEST_MOST];
+  int count = cli_strongest(&(struct cli_numbers){left, POLYAD_F64, page->axes[mode].length, 1},
+                            (int)page->report->top, indices);
   cli_html_raw(html, "<div class=\"scroll\"><table class=\"wide\"><caption class=\"heard\">Slices "
                      "that hold most of what is left</caption><thead><tr><th scope=\"col\">slice"
                      "</th>");
