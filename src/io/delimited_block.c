@@ -1,5 +1,4 @@
 #include "io/delimited_block.h"
-#include "io/number.h"
 #include "io/tns_block.h"
 #include <math.h>
 #include <string.h>

@@ -5,8 +5,6 @@
 #include "io/delimited_block.h"
 #include "io/delimited_filter.h"
 #include "io/formats.h"
-#include "io/number.h"
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 

@@ -2,7 +2,6 @@
 #include "io/file_format.h"
 #include "io/atomic_file.h"
 #include "io/formats.h"
-#include "io/model_directory.h"
 #include <stdio.h>
 #include <string.h>
 

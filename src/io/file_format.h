@@ -6,15 +6,8 @@
 #define PD_FILE_FORMAT_H
 
 #include "io/input.h"
+#include "tensor/model_arrays.h"
 #include <polyad/io.h>
-
-/** A model to be written: a Kruskal or a Tucker tensor; the other one is NULL. */
-struct pd_model {
-  const polyad_ktensor *ktensor;
-  const polyad_ttensor *ttensor;
-  const polyad_tensor *outline; /* names and labels of the modes; NULL: none */
-  int top;                      /* strongest rows that a list of them shows */
-};
 
 /** A model to be read. The reader fails when the file holds one of another kind. */
 struct pd_model_read {
@@ -25,6 +18,17 @@ struct pd_model_read {
   polyad_ttensor *ttensor;
   polyad_tensor *outline; /* names and labels; NULL where the file has none */
 };
+
+/** Makes the model that is wanted, of such a shape; `arrays` are its arrays, to be filled. */
+polyad_status pd_model_make(polyad_context *context, int order, const uint64_t *dims,
+                            const uint64_t *ranks, struct pd_model_read *model,
+                            struct pd_model *arrays);
+/** Makes the outline of a model of such dims, to be given names and labels. */
+polyad_status pd_model_make_outline(polyad_context *context, int order, const uint64_t *dims,
+                                    struct pd_model_read *model);
+/** Fails: the file holds the kind of model that is not wanted. */
+polyad_status pd_model_fail_kind(polyad_context *context, const char *path,
+                                 const struct pd_model_read *model);
 
 /** A row of the table. A slot that is NULL: the format cannot do that. */
 struct pd_file_format {

@@ -112,6 +112,10 @@ polyad_status pd_npz_read_model(polyad_context *context, struct pd_input *input,
 polyad_status pd_npz_write_model(polyad_context *context, const struct pd_model *model,
                                  const char *path);
 
+/** As the new directory `path`. */
+polyad_status pd_directory_write_model(polyad_context *context, const struct pd_model *model,
+                                       const char *path);
+
 /* JSON */
 polyad_status pd_json_write_model(polyad_context *context, const struct pd_model *model,
                                   const char *path);

@@ -2,7 +2,6 @@
 #include "io/formats.h"
 #include "io/ptn_writer.h"
 #include "tensor/generate.h"
-#include <string.h>
 
 enum { CHUNK_NNZ = 1 << 21 }; /* nonzeros in memory at once, unless a leaf has more */
 

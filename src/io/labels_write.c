@@ -5,7 +5,6 @@
 #include "io/system_calls.h"
 #include <dirent.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>

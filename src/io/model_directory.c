@@ -1,23 +1,25 @@
-/* A model as a directory of plain text, written beside its place and renamed, so that it is whole
- * or absent. */
-#include "io/model_directory.h"
+/* A model as a directory of plain text: lambda.txt (CP) or core.txt (Tucker), mode1.txt, … and,
+ * where labels are known, mode1.top.tsv, … It is written beside its place and renamed, so that it
+ * is whole or absent. */
 #include "core/numbers.h"
 #include "io/atomic_file.h"
+#include "io/formats.h"
 #include "io/number.h"
 #include "io/number_rows.h"
 #include "io/system_calls.h"
 #include "io/temporary.h"
+#include "tensor/ktensor.h"
 #include "tensor/tensor.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-enum { PATH_BYTES = PD_PATH_BYTES };
+enum { PATH_BYTES = PD_PATH_BYTES, FILE_BYTES = PD_PATH_BYTES + 64 };
 
-polyad_status pd_directory_matrix(polyad_context *context, const char *path, polyad_type type,
+/* Rows x columns numbers, a row on each line. */
+static polyad_status write_matrix(polyad_context *context, const char *path, polyad_type type,
                                   const void *matrix, uint64_t rows, uint64_t columns) {
   struct pd_output *output;
   PD_TRY(pd_output_open(context, path, PD_PLAIN, &output));
@@ -60,7 +62,8 @@ static polyad_status write_component(struct pd_output *output, const polyad_kten
   return POLYAD_OK;
 }
 
-polyad_status pd_directory_top(polyad_context *context, const polyad_ktensor *ktensor,
+/* The `top` rows of largest magnitude of each column of a factor with their labels. */
+static polyad_status write_top(polyad_context *context, const polyad_ktensor *ktensor,
                                const polyad_tensor *tensor, int mode, uint64_t top,
                                const char *path) {
   uint64_t count = top < ktensor->dims[mode] ? top : ktensor->dims[mode], *rows = NULL;
@@ -80,6 +83,33 @@ cleanup:
   pd_output_abort(output);
   pd_free(context, rows);
   return status;
+}
+
+static polyad_status write_factor(polyad_context *context, const struct pd_model *model, int n,
+                                  const char *directory) {
+  char path[FILE_BYTES];
+  snprintf(path, sizeof path, "%s/mode%d.txt", directory, n + 1);
+  PD_TRY(
+      write_matrix(context, path, model->type, model->factor[n], model->dims[n], model->ranks[n]));
+  if (model->outline == NULL || model->outline->labels[n].count == 0 || model->top <= 0)
+    return POLYAD_OK;
+  /* The factor, seen as part of a Kruskal tensor. */
+  polyad_ktensor view = {.order = model->order, .rank = model->ranks[n], .type = model->type};
+  view.dims[n] = model->dims[n];
+  view.factor[n] = model->factor[n];
+  snprintf(path, sizeof path, "%s/mode%d.top.tsv", directory, n + 1);
+  return write_top(context, &view, model->outline, n, (uint64_t)model->top, path);
+}
+
+static polyad_status write_files(polyad_context *context, const struct pd_model *model,
+                                 const char *directory) {
+  char path[FILE_BYTES];
+  uint64_t rows = model->ranks[0]; /* a weight on each line, or the core's last modes */
+  snprintf(path, sizeof path, "%s/%s.txt", directory, model->tucker ? "core" : "lambda");
+  PD_TRY(write_matrix(context, path, model->type, model->first, rows, model->entries / rows));
+  for (int n = 0; n < model->order; ++n)
+    PD_TRY(write_factor(context, model, n, directory));
+  return POLYAD_OK;
 }
 
 static polyad_status model_directory_fail(polyad_context *context, const char *path,
@@ -103,24 +133,12 @@ static void sync_parent(const char *target) {
   (void)pd_sys_close(file);
 }
 
-static polyad_status model_directory_check_model(polyad_context *context,
-                                                 const polyad_tensor *tensor, int order,
-                                                 const uint64_t *dims, const char *path) {
-  if (path == NULL || path[0] == '\0')
+polyad_status pd_directory_write_model(polyad_context *context, const struct pd_model *model,
+                                       const char *path) {
+  if (path[0] == '\0')
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "model or path is missing; expected both");
   if (strlen(path) >= PATH_BYTES)
     return model_directory_fail(context, path, "create", ENAMETOOLONG);
-  if (tensor == NULL) return POLYAD_OK;
-  if (tensor->order != order ||
-      memcmp(tensor->dims, dims, (size_t)tensor->order * sizeof *tensor->dims) != 0)
-    return pd_fail(context, POLYAD_MISMATCH, "model and tensor differ in their dims");
-  return POLYAD_OK;
-}
-
-polyad_status pd_directory_write(polyad_context *context, const polyad_tensor *tensor, int order,
-                                 const uint64_t *dims, const char *path,
-                                 pd_directory_function *write, const void *user) {
-  PD_TRY(model_directory_check_model(context, tensor, order, dims, path));
   struct pd_temporary temporary;
   char target[PATH_BYTES];
   size_t length = strlen(path);
@@ -134,7 +152,7 @@ polyad_status pd_directory_write(polyad_context *context, const polyad_tensor *t
                       "exists already; expected the name of a new directory");
   if (errno == ENAMETOOLONG || pd_temporary_create(target, true, &temporary) < 0)
     return model_directory_fail(context, path, "create", errno);
-  polyad_status status = write(context, user, temporary.path);
+  polyad_status status = write_files(context, model, temporary.path);
   if (status == POLYAD_OK && pd_temporary_replace(&temporary, target) < 0)
     status = model_directory_fail(context, path, "create", errno);
   if (status == POLYAD_OK) sync_parent(target);

@@ -2,6 +2,7 @@
  * file format does it. */
 #include "io/formats.h"
 #include "tensor/ktensor.h"
+#include "tensor/tensor.h"
 #include "tensor/ttensor.h"
 #include <string.h>
 
@@ -9,6 +10,37 @@ enum { TOP = 10 }; /* strongest rows that a directory lists where nobody says ho
 
 /* ---- reading ----------------------------------------------------------------------------------
  */
+
+polyad_status pd_model_make(polyad_context *context, int order, const uint64_t *dims,
+                            const uint64_t *ranks, struct pd_model_read *model,
+                            struct pd_model *arrays) {
+  if (model->wanted == POLYAD_CONTENTS_KTENSOR) {
+    PD_TRY(polyad_ktensor_create(context, order, dims, ranks[0], model->type, &model->ktensor));
+    *arrays = pd_model_of_ktensor(model->ktensor);
+  } else {
+    PD_TRY(polyad_ttensor_create(context, order, dims, ranks, model->type, &model->ttensor));
+    *arrays = pd_model_of_ttensor(model->ttensor);
+  }
+  return POLYAD_OK;
+}
+
+polyad_status pd_model_make_outline(polyad_context *context, int order, const uint64_t *dims,
+                                    struct pd_model_read *model) {
+  polyad_tensor_input input;
+  polyad_tensor_input_init(&input);
+  input.order = order;
+  input.dims = dims;
+  input.type = input.value_type = model->type;
+  return polyad_tensor_create(context, &input, &model->outline);
+}
+
+polyad_status pd_model_fail_kind(polyad_context *context, const char *path,
+                                 const struct pd_model_read *model) {
+  static const char *const kind[] = {"CP model (ktensor)", "Tucker model (ttensor)"};
+  bool tucker = model->wanted == POLYAD_CONTENTS_TTENSOR;
+  return pd_fail_at(context, POLYAD_PARSE, path, 0, 0, "a %s; expected a %s", kind[!tucker],
+                    kind[tucker]);
+}
 
 static polyad_status read_model(polyad_context *context, const char *path,
                                 struct pd_model_read *model) {
@@ -96,28 +128,29 @@ polyad_status polyad_ttensor_read_labelled(polyad_context *context, const char *
 /* ---- writing ----------------------------------------------------------------------------------
  */
 
-static polyad_status write_model(polyad_context *context, const struct pd_model *model,
-                                 const char *path) {
+/* Into a file of the format that the name asks for, where none is given. A model of order 0 is
+ * missing. */
+static polyad_status write_model(polyad_context *context, struct pd_model model,
+                                 const polyad_tensor *outline, int top,
+                                 const struct pd_file_format *format, const char *path) {
+  polyad_file_contents contents = model.tucker ? POLYAD_CONTENTS_TTENSOR : POLYAD_CONTENTS_KTENSOR;
   PD_ENTER(context);
-  if ((model->ktensor == NULL && model->ttensor == NULL) || path == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "model or path is NULL");
-  int order = model->ktensor != NULL ? model->ktensor->order : model->ttensor->order;
-  const uint64_t *dims = model->ktensor != NULL ? model->ktensor->dims : model->ttensor->dims;
-  const polyad_tensor *outline = model->outline;
+  if (model.order == 0 || path == NULL)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "model or path is missing; expected both");
   if (outline != NULL &&
-      (outline->order != order || memcmp(outline->dims, dims, (size_t)order * sizeof *dims) != 0))
+      (outline->order != model.order ||
+       memcmp(outline->dims, model.dims, (size_t)model.order * sizeof *model.dims) != 0))
     return pd_fail(context, POLYAD_MISMATCH, "model and tensor differ in their dims");
-  polyad_file_contents contents =
-      model->ktensor != NULL ? POLYAD_CONTENTS_KTENSOR : POLYAD_CONTENTS_TTENSOR;
-  const struct pd_file_format *format = pd_file_format_to_write(path, contents);
+  if (format == NULL) format = pd_file_format_to_write(path, contents);
   if (format == NULL) return pd_file_format_fail(context, path, contents);
-  return format->write_model(context, model, path);
+  model.outline = outline;
+  model.top = top;
+  return format->write_model(context, &model, path);
 }
 
 polyad_status polyad_ktensor_write_labelled(polyad_context *context, const polyad_ktensor *ktensor,
                                             const polyad_tensor *tensor, const char *path) {
-  struct pd_model model = {.ktensor = ktensor, .outline = tensor, .top = TOP};
-  return write_model(context, &model, path);
+  return write_model(context, pd_model_of_ktensor(ktensor), tensor, TOP, NULL, path);
 }
 
 polyad_status polyad_ktensor_write(polyad_context *context, const polyad_ktensor *ktensor,
@@ -125,13 +158,26 @@ polyad_status polyad_ktensor_write(polyad_context *context, const polyad_ktensor
   return polyad_ktensor_write_labelled(context, ktensor, NULL, path);
 }
 
+polyad_status polyad_ktensor_write_directory(polyad_context *context, const polyad_ktensor *ktensor,
+                                             const polyad_tensor *tensor, int top,
+                                             const char *path) {
+  return write_model(context, pd_model_of_ktensor(ktensor), tensor, top,
+                     pd_file_format_numbered(POLYAD_FILE_DIRECTORY), path);
+}
+
 polyad_status polyad_ttensor_write_labelled(polyad_context *context, const polyad_ttensor *ttensor,
                                             const polyad_tensor *tensor, const char *path) {
-  struct pd_model model = {.ttensor = ttensor, .outline = tensor, .top = TOP};
-  return write_model(context, &model, path);
+  return write_model(context, pd_model_of_ttensor(ttensor), tensor, TOP, NULL, path);
 }
 
 polyad_status polyad_ttensor_write(polyad_context *context, const polyad_ttensor *ttensor,
                                    const char *path) {
   return polyad_ttensor_write_labelled(context, ttensor, NULL, path);
+}
+
+polyad_status polyad_ttensor_write_directory(polyad_context *context, const polyad_ttensor *ttensor,
+                                             const polyad_tensor *tensor, int top,
+                                             const char *path) {
+  return write_model(context, pd_model_of_ttensor(ttensor), tensor, top,
+                     pd_file_format_numbered(POLYAD_FILE_DIRECTORY), path);
 }

@@ -2,8 +2,7 @@
  * each mode its name, its labels and its factor, a row for each index. */
 #include "io/formats.h"
 #include "io/number_rows.h"
-#include "tensor/ktensor.h"
-#include "tensor/ttensor.h"
+#include "tensor/tensor.h"
 #include <string.h>
 
 static const struct pd_row_style json_rows = {"[", ",", "]", ",\n"};
@@ -55,8 +54,8 @@ static polyad_status write_sizes(struct pd_output *output, const char *key, int 
 }
 
 static polyad_status model_json_write_mode(polyad_context *context, struct pd_output *output,
-                                           const polyad_tensor *outline, int mode, uint64_t rows,
-                                           uint64_t columns, polyad_type type, const void *factor) {
+                                           const struct pd_model *model, int mode) {
+  const polyad_tensor *outline = model->outline;
   const char *name = outline == NULL ? NULL : polyad_tensor_mode_name(outline, mode);
   PD_TRY(pd_output_printf(output, "%s{\"name\": ", mode == 0 ? "" : ",\n"));
   if (name == NULL)
@@ -64,37 +63,26 @@ static polyad_status model_json_write_mode(polyad_context *context, struct pd_ou
   else
     PD_TRY(write_string(output, name, strlen(name)));
   PD_TRY(pd_output_printf(output, ",\n\"labels\": "));
-  PD_TRY(write_labels(output, outline, mode, rows));
+  PD_TRY(write_labels(output, outline, mode, model->dims[mode]));
   PD_TRY(pd_output_printf(output, ",\n\"factor\": [\n"));
-  PD_TRY(pd_rows_write(context, output, type, factor, rows, columns, &json_rows));
+  PD_TRY(pd_rows_write(context, output, model->type, model->factor[mode], model->dims[mode],
+                       model->ranks[mode], &json_rows));
   return pd_output_printf(output, "]}");
 }
 
-static polyad_status write_kruskal(polyad_context *context, struct pd_output *output,
-                                   const polyad_ktensor *k, const polyad_tensor *outline) {
-  PD_TRY(pd_output_printf(output, "{\"kind\": \"ktensor\",\n"));
-  PD_TRY(write_sizes(output, "dims", k->order, k->dims));
-  PD_TRY(pd_output_printf(output, "\"rank\": %llu,\n\"weights\": ", (unsigned long long)k->rank));
-  PD_TRY(pd_rows_write(context, output, k->type, k->weights, 1, k->rank, &json_list));
+static polyad_status write_object(polyad_context *context, struct pd_output *output,
+                                  const struct pd_model *model) {
+  PD_TRY(pd_output_printf(output, "{\"kind\": \"%s\",\n", model->tucker ? "ttensor" : "ktensor"));
+  PD_TRY(write_sizes(output, "dims", model->order, model->dims));
+  if (model->tucker)
+    PD_TRY(write_sizes(output, "ranks", model->order, model->ranks));
+  else
+    PD_TRY(pd_output_printf(output, "\"rank\": %llu,\n", (unsigned long long)model->ranks[0]));
+  PD_TRY(pd_output_printf(output, "\"%s\": ", model->tucker ? "core" : "weights"));
+  PD_TRY(pd_rows_write(context, output, model->type, model->first, 1, model->entries, &json_list));
   PD_TRY(pd_output_printf(output, ",\n\"modes\": [\n"));
-  for (int n = 0; n < k->order; ++n)
-    PD_TRY(model_json_write_mode(context, output, outline, n, k->dims[n], k->rank, k->type,
-                                 k->factor[n]));
-  return pd_output_printf(output, "\n]}\n");
-}
-
-static polyad_status model_json_write_tucker(polyad_context *context, struct pd_output *output,
-                                             const polyad_ttensor *t,
-                                             const polyad_tensor *outline) {
-  PD_TRY(pd_output_printf(output, "{\"kind\": \"ttensor\",\n"));
-  PD_TRY(write_sizes(output, "dims", t->order, t->dims));
-  PD_TRY(write_sizes(output, "ranks", t->order, t->ranks));
-  PD_TRY(pd_output_printf(output, "\"core\": "));
-  PD_TRY(pd_rows_write(context, output, t->type, t->core, 1, t->core_size, &json_list));
-  PD_TRY(pd_output_printf(output, ",\n\"modes\": [\n"));
-  for (int n = 0; n < t->order; ++n)
-    PD_TRY(model_json_write_mode(context, output, outline, n, t->dims[n], t->ranks[n], t->type,
-                                 t->factor[n]));
+  for (int n = 0; n < model->order; ++n)
+    PD_TRY(model_json_write_mode(context, output, model, n));
   return pd_output_printf(output, "\n]}\n");
 }
 
@@ -102,10 +90,7 @@ polyad_status pd_json_write_model(polyad_context *context, const struct pd_model
                                   const char *path) {
   struct pd_output *output = NULL;
   PD_TRY(pd_output_open(context, path, pd_compression_of(path), &output));
-  polyad_status status =
-      model->ktensor != NULL
-          ? write_kruskal(context, output, model->ktensor, model->outline)
-          : model_json_write_tucker(context, output, model->ttensor, model->outline);
+  polyad_status status = write_object(context, output, model);
   if (status == POLYAD_OK) return pd_output_commit(output);
   pd_output_abort(output);
   return status;

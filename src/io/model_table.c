@@ -6,12 +6,12 @@
 #include "io/delimited_field.h"
 #include "io/formats.h"
 #include "io/number.h"
-#include "tensor/ktensor.h"
+#include "tensor/tensor.h"
 #include <string.h>
 
 struct table {
   polyad_context *context;
-  const polyad_ktensor *ktensor;
+  const struct pd_model *model;
   const polyad_tensor *outline;
   struct pd_output *output;
   const char *path;
@@ -48,16 +48,16 @@ static polyad_status model_table_write_label(struct table *t, int mode, uint64_t
 
 /* The rows of one component in one mode. */
 static polyad_status write_column(struct table *t, uint64_t r, int mode) {
-  const polyad_ktensor *k = t->ktensor;
+  const struct pd_model *k = t->model;
   bool single = k->type == POLYAD_F32;
   char component[PD_NUMBER_TEXT + 1], weight[PD_NUMBER_TEXT + 2], strength[PD_NUMBER_TEXT + 1];
   size_t component_length = put_count(component, r + 1, t->delimiter), weight_length = 0;
   weight[weight_length++] = t->delimiter;
-  weight_length += pd_format_number(weight + 1, pd_load(k->type, k->weights, r), single);
+  weight_length += pd_format_number(weight + 1, pd_load(k->type, k->first, r), single);
   weight[weight_length++] = '\n';
   for (uint64_t i = 0; i < k->dims[mode]; ++i) {
-    size_t length =
-        pd_format_number(strength, pd_load(k->type, k->factor[mode], i * k->rank + r), single);
+    size_t length = pd_format_number(
+        strength, pd_load(k->type, k->factor[mode], i * k->ranks[mode] + r), single);
     PD_TRY(pd_output_write(t->output, component, component_length));
     PD_TRY(write_mode_name(t, mode));
     PD_TRY(model_table_write_label(t, mode, i));
@@ -70,8 +70,8 @@ static polyad_status write_column(struct table *t, uint64_t r, int mode) {
 static polyad_status write_table(struct table *t) {
   PD_TRY(pd_output_printf(t->output, "component%cmode%clabel%cstrength%cweight\n", t->delimiter,
                           t->delimiter, t->delimiter, t->delimiter));
-  for (uint64_t r = 0; r < t->ktensor->rank; ++r)
-    for (int n = 0; n < t->ktensor->order; ++n)
+  for (uint64_t r = 0; r < t->model->entries; ++r)
+    for (int n = 0; n < t->model->order; ++n)
       PD_TRY(write_column(t, r, n));
   return POLYAD_OK;
 }
@@ -79,7 +79,7 @@ static polyad_status write_table(struct table *t) {
 polyad_status pd_delimited_write_model(polyad_context *context, const struct pd_model *model,
                                        const char *path) {
   struct table t = {.context = context,
-                    .ktensor = model->ktensor,
+                    .model = model,
                     .outline = model->outline,
                     .path = path,
                     .delimiter = pd_has_extension(path, ".tsv") ? '\t' : ','};

@@ -3,8 +3,6 @@
 #include "io/formats.h"
 #include "io/ptm_layout.h"
 #include "io/ptn_labels.h"
-#include "tensor/ktensor.h"
-#include "tensor/ttensor.h"
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -124,23 +122,13 @@ static polyad_status ptm_read_convert(struct reader *r, int s, polyad_type type,
   return POLYAD_OK;
 }
 
-static polyad_status make_kruskal(struct reader *r, struct pd_model_read *model) {
+static polyad_status ptm_read_make_model(struct reader *r, struct pd_model_read *model) {
   const struct pd_ptm_header *h = &r->header;
-  PD_TRY(polyad_ktensor_create(r->context, (int)h->order, h->dims, h->ranks[0], model->type,
-                               &model->ktensor));
-  PD_TRY(ptm_read_convert(r, 0, model->type, model->ktensor->weights));
-  for (int n = 0; n < (int)h->order; ++n)
-    PD_TRY(ptm_read_convert(r, 1 + n, model->type, model->ktensor->factor[n]));
-  return POLYAD_OK;
-}
-
-static polyad_status make_tucker(struct reader *r, struct pd_model_read *model) {
-  const struct pd_ptm_header *h = &r->header;
-  PD_TRY(polyad_ttensor_create(r->context, (int)h->order, h->dims, h->ranks, model->type,
-                               &model->ttensor));
-  PD_TRY(ptm_read_convert(r, 0, model->type, model->ttensor->core));
-  for (int n = 0; n < (int)h->order; ++n)
-    PD_TRY(ptm_read_convert(r, 1 + n, model->type, model->ttensor->factor[n]));
+  struct pd_model arrays;
+  PD_TRY(pd_model_make(r->context, (int)h->order, h->dims, h->ranks, model, &arrays));
+  PD_TRY(ptm_read_convert(r, 0, model->type, arrays.first));
+  for (int n = 0; n < arrays.order; ++n)
+    PD_TRY(ptm_read_convert(r, 1 + n, model->type, arrays.factor[n]));
   return POLYAD_OK;
 }
 
@@ -148,27 +136,19 @@ static polyad_status make_outline(struct reader *r, struct pd_model_read *model)
   const struct pd_ptm_header *h = &r->header;
   int s = (int)h->order + 1;
   if ((int)h->section_count == s) return POLYAD_OK;
-  polyad_tensor_input input;
-  polyad_tensor_input_init(&input);
-  input.order = (int)h->order;
-  input.dims = h->dims;
-  input.type = input.value_type = model->type;
-  PD_TRY(polyad_tensor_create(r->context, &input, &model->outline));
+  PD_TRY(pd_model_make_outline(r->context, (int)h->order, h->dims, model));
   return pd_ptn_labels_decode(r->context, r->path, h->section[s].offset, r->section[s],
                               h->section[s].bytes, model->outline);
 }
 
 static polyad_status ptm_read_read_all(struct reader *r, struct pd_model_read *model) {
   PD_TRY(ptm_read_take_header(r));
-  bool is_kruskal = r->header.kind == PD_PTM_KRUSKAL;
-  if (is_kruskal != (model->wanted == POLYAD_CONTENTS_KTENSOR))
-    return pd_fail_at(r->context, POLYAD_PARSE, r->path, 0, 0, "a %s; expected a %s",
-                      is_kruskal ? "CP model (ktensor)" : "Tucker model (ttensor)",
-                      is_kruskal ? "Tucker model (ttensor)" : "CP model (ktensor)");
+  if ((r->header.kind == PD_PTM_KRUSKAL) != (model->wanted == POLYAD_CONTENTS_KTENSOR))
+    return pd_model_fail_kind(r->context, r->path, model);
   for (int s = 0; s < (int)r->header.section_count; ++s)
     PD_TRY(take_section(r, s));
   PD_TRY(check_end(r));
-  PD_TRY(is_kruskal ? make_kruskal(r, model) : make_tucker(r, model));
+  PD_TRY(ptm_read_make_model(r, model));
   return make_outline(r, model);
 }
 

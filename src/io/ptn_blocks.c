@@ -2,7 +2,6 @@
 #include "io/ptn_check.h"
 #include "io/system_calls.h"
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 

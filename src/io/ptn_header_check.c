@@ -1,7 +1,6 @@
 /* Proves the header of a .ptn file before anything in it is believed. */
 #include "io/ptn_layout.h"
 #include <inttypes.h>
-#include <string.h>
 #include <xxhash.h>
 
 static polyad_status check_widths(polyad_context *context, const char *path,

@@ -1,6 +1,5 @@
 /* Reading a tensor: which reader, and labels afterwards. */
 #include "io/formats.h"
-#include <string.h>
 
 void polyad_read_options_init(polyad_read_options *options) {
   *options = (polyad_read_options){

@@ -1,6 +1,5 @@
 /* Text that a caller made, written as every output is. */
 #include "io/atomic_file.h"
-#include "tensor/tensor.h"
 #include <polyad/io.h>
 #include <string.h>
 

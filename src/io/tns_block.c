@@ -4,7 +4,6 @@
  * which alone reports errors. Gaps that comments and blank lines left are closed at the end. An
  * index that 32 bits do not hold makes all pieces be parsed again, with 64. */
 #include "io/tns_block.h"
-#include "io/number.h"
 #include "io/tns_fast.h"
 #include "io/tns_vector.h"
 #include <float.h>

@@ -1,7 +1,6 @@
 /* Writer of FROSTT text: lines are formatted in parallel, a batch at a time. */
 #include "io/formats.h"
 #include "io/number.h"
-#include <string.h>
 
 enum { BATCH = 1 << 16 }; /* nonzeros that a thread formats at once */
 

@@ -1,13 +1,16 @@
-/* Tensor Toolbox text: reading ktensor and matrix. */
+/* Tensor Toolbox text: reading ktensor and matrix, and ttensor, which the Toolbox has no text of:
+ * the word ttensor, the number of modes and their lengths, then the core as a "tensor" (first mode
+ * fastest) and one "matrix" per mode, each with its header. */
+#include "core/numbers.h"
 #include "io/formats.h"
-#include "io/number.h"
 #include "io/scanner.h"
 #include "io/toolbox_parts.h"
-#include "tensor/ktensor.h"
+#include "tensor/tensor.h"
 #include <math.h>
 #include <string.h>
 
-static const uint64_t most_cells = PD_TOOLBOX_CELLS;
+/* Factors of more cells than this cannot be meant; it keeps products of sizes in 64 bits. */
+static const uint64_t most_cells = UINT64_C(1) << 56;
 
 static const uint64_t first_room = 4096;
 
@@ -18,8 +21,10 @@ static polyad_status fail_float(struct pd_scanner *s) {
                     pd_quote(quoted, s->word, s->length));
 }
 
-polyad_status pd_toolbox_read_values(struct pd_scanner *s, const char *what, uint64_t count,
-                                     polyad_type type, void **values) {
+/* Reads `count` numbers into a new array. It grows with what has come: a header's sizes are not
+ * believed before the numbers are there. */
+static polyad_status toolbox_model_read_values(struct pd_scanner *s, const char *what,
+                                               uint64_t count, polyad_type type, void **values) {
   uint64_t room = 0;
   for (uint64_t k = 0; k < count; ++k) {
     double value;
@@ -39,9 +44,10 @@ polyad_status pd_toolbox_read_values(struct pd_scanner *s, const char *what, uin
   return POLYAD_OK;
 }
 
-polyad_status pd_toolbox_read_matrix_header(struct pd_scanner *s, uint64_t rows_expected,
-                                            uint64_t columns_expected, uint64_t *rows,
-                                            uint64_t *columns) {
+/* The header of a matrix; where `rows_expected` is not 0, both sizes must be as expected. */
+static polyad_status read_matrix_header(struct pd_scanner *s, uint64_t rows_expected,
+                                        uint64_t columns_expected, uint64_t *rows,
+                                        uint64_t *columns) {
   uint64_t two;
   PD_TRY(pd_scanner_expect(s, "matrix"));
   PD_TRY(pd_scanner_integer(s, "the number of dimensions of a matrix", 2, 2, &two));
@@ -52,70 +58,90 @@ polyad_status pd_toolbox_read_matrix_header(struct pd_scanner *s, uint64_t rows_
                             known ? columns_expected : most_cells / *rows, columns);
 }
 
-/* What a ktensor file holds. */
-struct parts {
-  uint64_t order, rank, dims[POLYAD_MAX_ORDER];
-  void *weights, *factor[POLYAD_MAX_ORDER];
-};
-
-static void free_parts(polyad_context *context, struct parts *parts) {
-  pd_free(context, parts->weights);
-  for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
-    pd_free(context, parts->factor[n]);
-}
-
-static polyad_status read_ktensor_header(struct pd_scanner *s, struct parts *parts) {
-  PD_TRY(pd_scanner_expect(s, "ktensor"));
-  PD_TRY(pd_scanner_integer(s, "the number of modes", 1, POLYAD_MAX_ORDER, &parts->order));
-  uint64_t longest = 1;
-  for (uint64_t n = 0; n < parts->order; ++n) {
-    PD_TRY(pd_scanner_integer(s, "the length of a mode", 1, most_cells, &parts->dims[n]));
-    if (parts->dims[n] > longest) longest = parts->dims[n];
+uint64_t pd_toolbox_core_place(const struct pd_model *model, uint64_t k) {
+  uint64_t at = 0, stride = 1, index[POLYAD_MAX_ORDER];
+  for (int n = 0; n < model->order; ++n) {
+    index[n] = k % model->ranks[n];
+    k /= model->ranks[n];
   }
-  return pd_scanner_integer(s, "the rank", 1, most_cells / longest, &parts->rank);
+  for (int n = model->order - 1; n >= 0; --n) {
+    at += index[n] * stride;
+    stride *= model->ranks[n];
+  }
+  return at;
 }
 
-static polyad_status read_parts(struct pd_scanner *s, polyad_type type, struct parts *parts) {
-  PD_TRY(read_ktensor_header(s, parts));
-  PD_TRY(pd_toolbox_read_values(s, "a weight", parts->rank, type, &parts->weights));
-  for (uint64_t n = 0; n < parts->order; ++n) {
+/* One rank for all modes. */
+static polyad_status read_rank(struct pd_scanner *s, struct pd_model *found) {
+  uint64_t longest = pd_longest(found->order, found->dims);
+  PD_TRY(pd_scanner_integer(s, "the rank", 1, most_cells / longest, &found->entries));
+  for (int n = 0; n < found->order; ++n)
+    found->ranks[n] = found->entries;
+  return POLYAD_OK;
+}
+
+static polyad_status read_core_sizes(struct pd_scanner *s, struct pd_model *found) {
+  uint64_t modes = (uint64_t)found->order;
+  PD_TRY(pd_scanner_expect(s, "tensor"));
+  PD_TRY(pd_scanner_integer(s, "the number of modes of the core", modes, modes, &modes));
+  found->entries = 1;
+  for (int n = 0; n < found->order; ++n) {
+    uint64_t most = most_cells / found->entries;
+    if (most > most_cells / found->dims[n]) most = most_cells / found->dims[n];
+    PD_TRY(pd_scanner_integer(s, "the length of a mode of the core", 1, most, &found->ranks[n]));
+    found->entries *= found->ranks[n];
+  }
+  return POLYAD_OK;
+}
+
+static polyad_status read_sizes(struct pd_scanner *s, struct pd_model *found) {
+  uint64_t order;
+  PD_TRY(pd_scanner_expect(s, found->tucker ? "ttensor" : "ktensor"));
+  PD_TRY(pd_scanner_integer(s, "the number of modes", 1, POLYAD_MAX_ORDER, &order));
+  found->order = (int)order;
+  for (int n = 0; n < found->order; ++n)
+    PD_TRY(pd_scanner_integer(s, "the length of a mode", 1, most_cells, &found->dims[n]));
+  return found->tucker ? read_core_sizes(s, found) : read_rank(s, found);
+}
+
+/* From the first word to the end of the file. */
+static polyad_status read_arrays(struct pd_scanner *s, struct pd_model *found) {
+  PD_TRY(read_sizes(s, found));
+  PD_TRY(toolbox_model_read_values(s, found->tucker ? "an entry of the core" : "a weight",
+                                   found->entries, found->type, &found->first));
+  for (int n = 0; n < found->order; ++n) {
     uint64_t rows, columns;
-    PD_TRY(pd_toolbox_read_matrix_header(s, parts->dims[n], parts->rank, &rows, &columns));
-    PD_TRY(
-        pd_toolbox_read_values(s, "an entry of a factor", rows * columns, type, &parts->factor[n]));
+    PD_TRY(read_matrix_header(s, found->dims[n], found->ranks[n], &rows, &columns));
+    PD_TRY(toolbox_model_read_values(s, "an entry of a factor", rows * columns, found->type,
+                                     &found->factor[n]));
   }
   return pd_scanner_end(s);
 }
 
-static polyad_status toolbox_model_assemble(polyad_context *context, polyad_type type,
-                                            const struct parts *parts, polyad_ktensor **ktensor) {
-  size_t size = pd_type_bytes(type), rank = (size_t)parts->rank;
-  PD_TRY(
-      polyad_ktensor_create(context, (int)parts->order, parts->dims, parts->rank, type, ktensor));
-  memcpy((*ktensor)->weights, parts->weights, rank * size);
-  for (uint64_t n = 0; n < parts->order; ++n)
-    memcpy((*ktensor)->factor[n], parts->factor[n], (size_t)parts->dims[n] * rank * size);
+static polyad_status toolbox_model_assemble(polyad_context *context, const struct pd_model *found,
+                                            struct pd_model_read *model) {
+  struct pd_model to;
+  size_t size = pd_type_bytes(found->type);
+  PD_TRY(pd_model_make(context, found->order, found->dims, found->ranks, model, &to));
+  for (uint64_t k = 0; k < found->entries; ++k)
+    pd_store(to.type, to.first, found->tucker ? pd_toolbox_core_place(found, k) : k,
+             pd_load(found->type, found->first, k));
+  for (int n = 0; n < found->order; ++n)
+    memcpy(to.factor[n], found->factor[n], (size_t)(found->dims[n] * found->ranks[n]) * size);
   return POLYAD_OK;
-}
-
-/* Reads a whole ktensor or ttensor, from its first word to the end of the file. */
-static polyad_status toolbox_read_ktensor(struct pd_scanner *scanner, polyad_type type,
-                                          polyad_ktensor **ktensor) {
-  struct parts parts = {0};
-  polyad_status status = read_parts(scanner, type, &parts);
-  if (status == POLYAD_OK) status = toolbox_model_assemble(scanner->context, type, &parts, ktensor);
-  free_parts(scanner->context, &parts);
-  return status;
 }
 
 polyad_status pd_toolbox_read_model(polyad_context *context, struct pd_input *input,
                                     struct pd_model_read *model) {
+  struct pd_model found = {.tucker = model->wanted == POLYAD_CONTENTS_TTENSOR, .type = model->type};
   struct pd_scanner *scanner = NULL;
   PD_TRY(pd_scanner_create(context, input, &scanner));
-  polyad_status status = model->wanted == POLYAD_CONTENTS_KTENSOR
-                             ? toolbox_read_ktensor(scanner, model->type, &model->ktensor)
-                             : pd_toolbox_read_ttensor(scanner, model->type, &model->ttensor);
+  polyad_status status = read_arrays(scanner, &found);
+  if (status == POLYAD_OK) status = toolbox_model_assemble(context, &found, model);
   pd_scanner_destroy(scanner);
+  pd_free(context, found.first);
+  for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
+    pd_free(context, found.factor[n]);
   return status;
 }
 
@@ -131,8 +157,9 @@ polyad_status polyad_matrix_read(polyad_context *context, const char *path, uint
   polyad_status status = POLYAD_OK;
   PD_TRY_CLEANUP(pd_input_open(context, path, &input));
   PD_TRY_CLEANUP(pd_scanner_create(context, input, &scanner));
-  PD_TRY_CLEANUP(pd_toolbox_read_matrix_header(scanner, 0, 0, rows, columns));
-  PD_TRY_CLEANUP(pd_toolbox_read_values(scanner, "an entry", *rows * *columns, POLYAD_F64, &made));
+  PD_TRY_CLEANUP(read_matrix_header(scanner, 0, 0, rows, columns));
+  PD_TRY_CLEANUP(
+      toolbox_model_read_values(scanner, "an entry", *rows * *columns, POLYAD_F64, &made));
   PD_TRY_CLEANUP(pd_scanner_end(scanner));
   *values = made;
   made = NULL;

@@ -6,7 +6,6 @@
 #include "core/random.h"
 #include "tensor/generate_sort.h"
 #include <math.h>
-#include <string.h>
 
 enum {
   KEYS_FROM = 4,    /* keys are used when more than one rank in so many is wanted */

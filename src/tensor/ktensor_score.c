@@ -3,7 +3,6 @@
 #include "tensor/ktensor_scale.h"
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 static polyad_status check_pair(polyad_context *context, const polyad_ktensor *a,
                                 const polyad_ktensor *b) {

@@ -3,7 +3,6 @@
  * then written, each part behind those before it. */
 #include "tensor/tensor_input.h"
 #include "tensor/tensor_merge.h"
-#include <inttypes.h>
 #include <math.h>
 
 enum { DENSE_GRAIN = 1 << 14 };

@@ -3,7 +3,6 @@
 #include "core/radix_sort.h"
 #include "tensor/tuple_block.h"
 #include <math.h>
-#include <string.h>
 
 enum {
   THREAD_GRAIN = 1 << 14,

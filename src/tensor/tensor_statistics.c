@@ -2,7 +2,6 @@
 #include "tensor/tensor_fibers.h"
 #include "tensor/tensor_slices.h"
 #include <math.h>
-#include <string.h>
 
 /* Sums are formed in this many parts whatever the number of threads. */
 enum { PARTS = 256, THREAD_GRAIN = 1 << 14 };

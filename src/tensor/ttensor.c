@@ -2,7 +2,6 @@
 #include "tensor/ttensor.h"
 #include "tensor/tensor.h"
 #include <inttypes.h>
-#include <string.h>
 
 uint64_t pd_ttensor_bytes(int order, const uint64_t *dims, const uint64_t *ranks,
                           polyad_type type) {
