@@ -37,6 +37,47 @@ void pd_cuda_work_destroy(polyad_context *context, struct pd_linalg_work *work);
 /** Makes `host`, and for several runs `gathered`, where they are not large enough yet. */
 polyad_status pd_cuda_work_host(polyad_context *context, int runs, struct pd_linalg_work *work);
 
+/** A matrix as kernels get it. */
+static inline struct pd_gpu_matrix pd_gpu_matrix_of(const struct pd_matrix *matrix) {
+  return (struct pd_gpu_matrix){.data = matrix->data,
+                                .rows = matrix->rows,
+                                .stride = matrix->stride,
+                                .rank = (int)matrix->columns,
+                                .wide = matrix->type == POLYAD_F64};
+}
+
+/** All Gram matrices but number `skip`. */
+static inline struct pd_gpu_grams pd_gpu_grams_of(int count, const struct pd_matrix *const *grams,
+                                                  int skip, double ridge) {
+  struct pd_gpu_grams chosen = {.ridge = ridge};
+  for (int n = 0; n < count; ++n)
+    if (n != skip) chosen.gram[chosen.count++] = grams[n]->data;
+  return chosen;
+}
+
+/** Makes the device current, and lets what comes next in the stream wait for the side's work. */
+polyad_status pd_cuda_linalg_enter(polyad_context *context, struct pd_linalg_work *work);
+/** What functions begin with that enqueue work: names the device's `state` and `stream`. */
+#define PD_LINALG_ENTER(context, work)                                                             \
+  struct pd_cuda_state *state = pd_cuda_state_of((work)->device);                                  \
+  PD_TRY(pd_cuda_linalg_enter((context), (work)));                                                 \
+  cudaStream_t stream __attribute__((unused)) = pd_cuda_stream(state)
+
+/* The slots of these names, and the pass over rows that they share (cuda_linalg_update.c). */
+
+polyad_status pd_cuda_gram(polyad_context *context, struct pd_linalg_work *work,
+                           const struct pd_matrix *a, struct pd_matrix *out,
+                           struct pd_matrix *peak);
+polyad_status pd_cuda_prepare(polyad_context *context, int runs, const struct pd_update *updates);
+polyad_status pd_cuda_update_rows(polyad_context *context, int runs,
+                                  const struct pd_update *updates);
+polyad_status pd_cuda_update_rows_nonnegative(polyad_context *context, int runs,
+                                              const struct pd_update *updates);
+polyad_status pd_cuda_update_finish(polyad_context *context, int runs,
+                                    const struct pd_update *updates);
+polyad_status pd_cuda_pass(polyad_context *context, struct pd_linalg_work *work,
+                           struct pd_gpu_rows *rows);
+
 /** The slot join. */
 polyad_status pd_cuda_join(polyad_context *context, struct pd_linalg_work *work, polyad_team *team);
 
