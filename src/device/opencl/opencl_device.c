@@ -88,13 +88,13 @@ static void opencl_device_release(polyad_context *context, const struct pd_devic
   (void)pd_cl.clReleaseMemObject(pointer);
 }
 
-/* Waits: the host's memory is free again afterwards. */
 /* Drivers refuse single transfers of gigabytes. */
 static uint64_t piece_at(uint64_t done, uint64_t bytes) {
   const uint64_t most = UINT64_C(1) << 30;
   return bytes - done < most ? bytes - done : most;
 }
 
+/* Waits: the host's memory is free again afterwards. */
 static polyad_status copy_in(polyad_context *context, const struct pd_device *device, void *to,
                              const void *from_host, uint64_t bytes) {
   struct pd_opencl_state *state = pd_opencl_state_of(device);

@@ -3,7 +3,6 @@
  * algebra. */
 #include "device/opencl/opencl_state.h"
 #include "linalg/linalg.h"
-#include <string.h>
 
 enum { SLOTS = POLYAD_MAX_ORDER + 3, UPDATE_MATRICES = 9 };
 
@@ -80,16 +79,35 @@ static polyad_status give(polyad_context *context, struct pd_linalg_work *work,
                                           opencl_linalg_bytes_of(to));
 }
 
+/* Copies several, each into the slot of its number; what is NULL stays out. */
+static polyad_status take_matrices(polyad_context *context, struct pd_linalg_work *work, int count,
+                                   const struct pd_matrix *const *from, struct pd_matrix *host) {
+  for (int k = 0; k < count; ++k)
+    if (from[k] != NULL) PD_TRY(opencl_linalg_take(context, work, k, from[k], &host[k]));
+  return POLYAD_OK;
+}
+
+/* Matrices of all modes as well, behind the first `count`; mode `skip` stays out. */
+static polyad_status take_modes(polyad_context *context, struct pd_linalg_work *work, int count,
+                                int modes, int skip, const struct pd_matrix *const *from,
+                                struct pd_matrix *host, const struct pd_matrix **pointer) {
+  for (int n = 0; n < modes; ++n) {
+    pointer[n] = &host[n];
+    if (n != skip) PD_TRY(opencl_linalg_take(context, work, count + n, from[n], &host[n]));
+  }
+  return POLYAD_OK;
+}
+
+#define LIST(...) ((const struct pd_matrix *const[]){__VA_ARGS__})
+
 static polyad_status opencl_linalg_gram(polyad_context *context, struct pd_linalg_work *work,
                                         const struct pd_matrix *a, struct pd_matrix *out,
                                         struct pd_matrix *peak) {
-  struct pd_matrix x, g, p;
-  PD_TRY(opencl_linalg_take(context, work, 0, a, &x));
-  PD_TRY(opencl_linalg_take(context, work, 1, out, &g));
-  PD_TRY(opencl_linalg_take(context, work, 2, peak, &p));
-  PD_TRY(host_linalg()->gram(context, work->host, &x, &g, &p));
-  PD_TRY(give(context, work, &g, out));
-  return give(context, work, &p, peak);
+  struct pd_matrix host[3];
+  PD_TRY(take_matrices(context, work, 3, LIST(a, out, peak), host));
+  PD_TRY(host_linalg()->gram(context, work->host, &host[0], &host[1], &host[2]));
+  PD_TRY(give(context, work, &host[1], out));
+  return give(context, work, &host[2], peak);
 }
 
 static polyad_status opencl_linalg_hadamard(polyad_context *context, struct pd_linalg_work *work,
@@ -97,11 +115,8 @@ static polyad_status opencl_linalg_hadamard(polyad_context *context, struct pd_l
                                             int skip, double ridge, struct pd_matrix *v) {
   struct pd_matrix host[POLYAD_MAX_ORDER], out;
   const struct pd_matrix *pointer[POLYAD_MAX_ORDER];
-  for (int n = 0; n < count; ++n) {
-    pointer[n] = &host[n];
-    if (n != skip) PD_TRY(opencl_linalg_take(context, work, n, grams[n], &host[n]));
-  }
-  PD_TRY(opencl_linalg_take(context, work, POLYAD_MAX_ORDER, v, &out));
+  PD_TRY(take_matrices(context, work, 1, LIST(v), &out));
+  PD_TRY(take_modes(context, work, 1, count, skip, grams, host, pointer));
   PD_TRY(host_linalg()->hadamard(context, work->host, count, pointer, skip, ridge, &out));
   return give(context, work, &out, v);
 }
@@ -118,26 +133,21 @@ static polyad_status opencl_linalg_prepare(polyad_context *context, int runs,
 static polyad_status take_update(polyad_context *context, const struct pd_update *update) {
   struct pd_linalg_work *work = update->work;
   struct pd_matrix *to = work->matrix;
+  PD_TRY(take_matrices(context, work, UPDATE_MATRICES,
+                       LIST(update->v, update->x, update->weights, update->lambda, update->gram,
+                            update->peak, update->before, update->m, update->slices),
+                       to));
   work->update = *update;
   work->update.work = work->host;
-  PD_TRY(opencl_linalg_take(context, work, 0, update->v, &to[0]));
   work->update.v = &to[0];
-  PD_TRY(opencl_linalg_take(context, work, 1, update->x, &to[1]));
   work->update.x = &to[1];
-  PD_TRY(opencl_linalg_take(context, work, 2, update->weights, &to[2]));
   work->update.weights = &to[2];
-  PD_TRY(opencl_linalg_take(context, work, 3, update->lambda, &to[3]));
   work->update.lambda = &to[3];
-  PD_TRY(opencl_linalg_take(context, work, 4, update->gram, &to[4]));
   work->update.gram = &to[4];
-  PD_TRY(opencl_linalg_take(context, work, 5, update->peak, &to[5]));
   work->update.peak = &to[5];
-  if (update->before != NULL) PD_TRY(opencl_linalg_take(context, work, 6, update->before, &to[6]));
-  work->update.before = update->before != NULL ? &to[6] : NULL;
-  if (update->m != NULL) PD_TRY(opencl_linalg_take(context, work, 7, update->m, &to[7]));
-  work->update.m = update->m != NULL ? &to[7] : NULL;
-  if (update->slices != NULL) PD_TRY(opencl_linalg_take(context, work, 8, update->slices, &to[8]));
-  work->update.slices = update->slices != NULL ? &to[8] : NULL;
+  if (update->before != NULL) work->update.before = &to[6];
+  if (update->m != NULL) work->update.m = &to[7];
+  if (update->slices != NULL) work->update.slices = &to[8];
   return POLYAD_OK;
 }
 
@@ -178,36 +188,21 @@ static polyad_status opencl_linalg_weighted_inner(polyad_context *context,
                                                   const struct pd_matrix *m,
                                                   const struct pd_matrix *x,
                                                   const struct pd_matrix *lambda) {
-  struct pd_matrix hm, hx, hl;
-  PD_TRY(opencl_linalg_take(context, work, 0, m, &hm));
-  PD_TRY(opencl_linalg_take(context, work, 1, x, &hx));
-  PD_TRY(opencl_linalg_take(context, work, 2, lambda, &hl));
-  return host_linalg()->weighted_inner(context, work->host, &hm, &hx, &hl);
-}
-
-/* Copies of Gram matrices on the host. */
-static polyad_status take_grams(polyad_context *context, struct pd_linalg_work *work, int count,
-                                const struct pd_matrix *const *grams,
-                                struct pd_matrix host[POLYAD_MAX_ORDER],
-                                const struct pd_matrix *pointer[POLYAD_MAX_ORDER]) {
-  for (int n = 0; n < count; ++n) {
-    pointer[n] = &host[n];
-    PD_TRY(opencl_linalg_take(context, work, n, grams[n], &host[n]));
-  }
-  return POLYAD_OK;
+  struct pd_matrix host[3];
+  PD_TRY(take_matrices(context, work, 3, LIST(m, x, lambda), host));
+  return host_linalg()->weighted_inner(context, work->host, &host[0], &host[1], &host[2]);
 }
 
 static polyad_status opencl_linalg_model_norm(polyad_context *context, int runs,
                                               const struct pd_norm *norms) {
   for (const struct pd_norm *norm = norms; norm < norms + runs; ++norm) {
     struct pd_linalg_work *work = norm->work;
-    struct pd_matrix host[POLYAD_MAX_ORDER], peak, lambda;
+    struct pd_matrix host[2], gram[POLYAD_MAX_ORDER];
     const struct pd_matrix *grams[POLYAD_MAX_ORDER];
-    PD_TRY(take_grams(context, work, norm->count, norm->grams, host, grams));
-    PD_TRY(opencl_linalg_take(context, work, POLYAD_MAX_ORDER, norm->peak, &peak));
-    PD_TRY(opencl_linalg_take(context, work, POLYAD_MAX_ORDER + 1, norm->lambda, &lambda));
-    const struct pd_norm there = {work->host, norm->count, grams, &peak, &lambda, norm->spreads};
-    PD_TRY(host_linalg()->model_norm(context, 1, &there));
+    PD_TRY(take_matrices(context, work, 2, LIST(norm->peak, norm->lambda), host));
+    PD_TRY(take_modes(context, work, 2, norm->count, -1, norm->grams, gram, grams));
+    const struct pd_norm here = {work->host, norm->count, grams, &host[0], &host[1], norm->spreads};
+    PD_TRY(host_linalg()->model_norm(context, 1, &here));
   }
   return POLYAD_OK;
 }
@@ -216,13 +211,11 @@ static polyad_status opencl_linalg_spread(polyad_context *context, struct pd_lin
                                           const struct pd_matrix *slices, const struct pd_matrix *x,
                                           int count, const struct pd_matrix *const *grams,
                                           const struct pd_matrix *lambda) {
-  struct pd_matrix host[POLYAD_MAX_ORDER], hs, hx, hl;
+  struct pd_matrix host[3], gram[POLYAD_MAX_ORDER];
   const struct pd_matrix *pointer[POLYAD_MAX_ORDER];
-  PD_TRY(take_grams(context, work, count, grams, host, pointer));
-  PD_TRY(opencl_linalg_take(context, work, POLYAD_MAX_ORDER, slices, &hs));
-  PD_TRY(opencl_linalg_take(context, work, POLYAD_MAX_ORDER + 1, x, &hx));
-  PD_TRY(opencl_linalg_take(context, work, POLYAD_MAX_ORDER + 2, lambda, &hl));
-  return host_linalg()->spread(context, work->host, &hs, &hx, count, pointer, &hl);
+  PD_TRY(take_matrices(context, work, 3, LIST(slices, x, lambda), host));
+  PD_TRY(take_modes(context, work, 3, count, -1, grams, gram, pointer));
+  return host_linalg()->spread(context, work->host, &host[0], &host[1], count, pointer, &host[2]);
 }
 
 static polyad_status opencl_linalg_residual(polyad_context *context, struct pd_linalg_work *work,
@@ -230,65 +223,56 @@ static polyad_status opencl_linalg_residual(polyad_context *context, struct pd_l
                                             const struct pd_list *list,
                                             const struct pd_matrix *const *factors,
                                             const struct pd_matrix *lambda) {
-  struct pd_matrix host[POLYAD_MAX_ORDER], hl;
+  struct pd_matrix weights, factor[POLYAD_MAX_ORDER];
   const struct pd_matrix *pointer[POLYAD_MAX_ORDER];
-  for (int n = 0; n < nonzeros->order; ++n) {
-    pointer[n] = &host[n];
-    PD_TRY(opencl_linalg_take(context, work, n, factors[n], &host[n]));
-  }
-  PD_TRY(opencl_linalg_take(context, work, POLYAD_MAX_ORDER, lambda, &hl));
-  return host_linalg()->residual(context, work->host, nonzeros, list, pointer, &hl);
+  PD_TRY(take_matrices(context, work, 1, LIST(lambda), &weights));
+  PD_TRY(take_modes(context, work, 1, nonzeros->order, -1, factors, factor, pointer));
+  return host_linalg()->residual(context, work->host, nonzeros, list, pointer, &weights);
 }
 
 static polyad_status opencl_linalg_weigh(polyad_context *context, struct pd_linalg_work *work,
                                          const struct pd_matrix *phi, double kappa,
                                          double kappa_tolerance, const struct pd_matrix *lambda,
                                          struct pd_matrix *x) {
-  struct pd_matrix hp, hl, hx;
-  if (phi != NULL) PD_TRY(opencl_linalg_take(context, work, 0, phi, &hp));
-  PD_TRY(opencl_linalg_take(context, work, 1, lambda, &hl));
-  PD_TRY(opencl_linalg_take(context, work, 2, x, &hx));
-  PD_TRY(host_linalg()->weigh(context, work->host, phi != NULL ? &hp : NULL, kappa, kappa_tolerance,
-                              &hl, &hx));
-  return give(context, work, &hx, x);
+  struct pd_matrix host[3];
+  PD_TRY(take_matrices(context, work, 3, LIST(phi, lambda, x), host));
+  PD_TRY(host_linalg()->weigh(context, work->host, phi != NULL ? &host[0] : NULL, kappa,
+                              kappa_tolerance, &host[1], &host[2]));
+  return give(context, work, &host[2], x);
 }
 
 static polyad_status opencl_linalg_kkt(polyad_context *context, struct pd_linalg_work *work,
                                        const struct pd_matrix *phi, const struct pd_matrix *b) {
-  struct pd_matrix hp, hb;
-  PD_TRY(opencl_linalg_take(context, work, 0, phi, &hp));
-  PD_TRY(opencl_linalg_take(context, work, 1, b, &hb));
-  return host_linalg()->kkt(context, work->host, &hp, &hb);
+  struct pd_matrix host[2];
+  PD_TRY(take_matrices(context, work, 2, LIST(phi, b), host));
+  return host_linalg()->kkt(context, work->host, &host[0], &host[1]);
 }
 
 static polyad_status opencl_linalg_multiply(polyad_context *context, struct pd_linalg_work *work,
                                             const struct pd_matrix *phi, double tolerance,
                                             struct pd_matrix *b) {
-  struct pd_matrix hp, hb;
-  PD_TRY(opencl_linalg_take(context, work, 0, phi, &hp));
-  PD_TRY(opencl_linalg_take(context, work, 1, b, &hb));
-  PD_TRY(host_linalg()->multiply(context, work->host, &hp, tolerance, &hb));
-  return give(context, work, &hb, b);
+  struct pd_matrix host[2];
+  PD_TRY(take_matrices(context, work, 2, LIST(phi, b), host));
+  PD_TRY(host_linalg()->multiply(context, work->host, &host[0], tolerance, &host[1]));
+  return give(context, work, &host[1], b);
 }
 
 static polyad_status opencl_linalg_add(polyad_context *context, struct pd_linalg_work *work,
                                        const struct pd_matrix *y, struct pd_matrix *x) {
-  struct pd_matrix hy, hx;
-  PD_TRY(opencl_linalg_take(context, work, 0, y, &hy));
-  PD_TRY(opencl_linalg_take(context, work, 1, x, &hx));
-  PD_TRY(host_linalg()->add(context, work->host, &hy, &hx));
-  return give(context, work, &hx, x);
+  struct pd_matrix host[2];
+  PD_TRY(take_matrices(context, work, 2, LIST(y, x), host));
+  PD_TRY(host_linalg()->add(context, work->host, &host[0], &host[1]));
+  return give(context, work, &host[1], x);
 }
 
 static polyad_status opencl_linalg_normalize(polyad_context *context, struct pd_linalg_work *work,
                                              enum pd_scaling scaling, struct pd_matrix *x,
                                              struct pd_matrix *lambda) {
-  struct pd_matrix hx, hl;
-  PD_TRY(opencl_linalg_take(context, work, 0, x, &hx));
-  PD_TRY(opencl_linalg_take(context, work, 1, lambda, &hl));
-  PD_TRY(host_linalg()->normalize(context, work->host, scaling, &hx, &hl));
-  PD_TRY(give(context, work, &hx, x));
-  return give(context, work, &hl, lambda);
+  struct pd_matrix host[2];
+  PD_TRY(take_matrices(context, work, 2, LIST(x, lambda), host));
+  PD_TRY(host_linalg()->normalize(context, work->host, scaling, &host[0], &host[1]));
+  PD_TRY(give(context, work, &host[0], x));
+  return give(context, work, &host[1], lambda);
 }
 
 static polyad_status opencl_linalg_fetch(polyad_context *context, int runs,

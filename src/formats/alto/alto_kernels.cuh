@@ -250,19 +250,7 @@ static cudaError_t launch_pull(const struct pd_gpu_alto *a, dim3 grid, cudaStrea
   }
   cudaError_t code = cudaGetLastError();
   if (code != cudaSuccess || grid.x == 1) return code;
-  JoinBlocks<T> join = {grid.x,
-                        a->nnz,
-                        (uint64_t)(PD_ALTO_GPU_THREADS / LANES) * (uint64_t)a->segment,
-                        a->row_start,
-                        a->row_id,
-                        a->chunk_row,
-                        static_cast<const T *>(a->head),
-                        static_cast<const T *>(a->tail),
-                        static_cast<T *>(a->out),
-                        a->out_stride,
-                        a->rank};
-  join_blocks<T, LANES, ALIGNED><<<dim3((grid.x + 7) / 8, grid.y), 256, 0, stream>>>(join);
-  return cudaGetLastError();
+  return start_join<T, LANES, ALIGNED>(a, grid.x, grid.y, PD_ALTO_GPU_THREADS, stream);
 }
 
 template <typename T, int LANES, bool ALIGNED>

@@ -2,8 +2,6 @@
 #include "formats/ordered/ordered.h"
 #include "core/radix_sort.h"
 #include "tensor/tensor_slices.h"
-#include <stdio.h>
-#include <string.h>
 
 static int ordered_threads_of(const polyad_context *context, uint64_t nnz) {
   return pd_threads_for(context, nnz, 1 << 14);

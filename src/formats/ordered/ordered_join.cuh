@@ -80,4 +80,24 @@ __global__ void __launch_bounds__(256) join_blocks(const __grid_constant__ JoinB
   if (share == 0) part.store(join.out + id * join.out_stride, sum);
 }
 
+/* Joins the blocks of a kernel; SUM is what it was given. */
+template <typename T, int LANES, bool ALIGNED, typename SUM>
+static cudaError_t start_join(const SUM *a, uint64_t blocks, unsigned tiles, int block_threads,
+                              cudaStream_t stream) {
+  JoinBlocks<T> join = {blocks,
+                        a->nnz,
+                        (uint64_t)(block_threads / LANES) * (uint64_t)a->segment,
+                        a->row_start,
+                        a->row_id,
+                        a->chunk_row,
+                        static_cast<const T *>(a->head),
+                        static_cast<const T *>(a->tail),
+                        static_cast<T *>(a->out),
+                        a->out_stride,
+                        a->rank};
+  join_blocks<T, LANES, ALIGNED>
+      <<<dim3((unsigned)((blocks + 7) / 8), tiles), 256, 0, stream>>>(join);
+  return cudaGetLastError();
+}
+
 #endif

@@ -355,25 +355,6 @@ __global__ void __launch_bounds__(PD_BLOCK_THREADS, blocks_of(INPUTS, WHAT))
 
 enum { STAGING_MOST = 48 << 10 /* of shared memory: fits every architecture, with the partials */ };
 
-template <typename T, int LANES, bool ALIGNED>
-static cudaError_t start_join(const struct pd_gpu_sum *a, uint64_t blocks, unsigned tiles,
-                              cudaStream_t stream) {
-  JoinBlocks<T> join = {blocks,
-                        a->nnz,
-                        (uint64_t)(PD_BLOCK_THREADS / LANES) * (uint64_t)a->segment,
-                        a->row_start,
-                        a->row_id,
-                        a->chunk_row,
-                        static_cast<const T *>(a->head),
-                        static_cast<const T *>(a->tail),
-                        static_cast<T *>(a->out),
-                        a->out_stride,
-                        a->rank};
-  join_blocks<T, LANES, ALIGNED>
-      <<<dim3((unsigned)((blocks + 7) / 8), tiles), 256, 0, stream>>>(join);
-  return cudaGetLastError();
-}
-
 template <typename T, int LANES, bool ALIGNED, int INPUTS, pd_gpu_what WHAT, typename SOURCE>
 static cudaError_t start_sum(const Job<typename SOURCE::DATA> &job, cudaStream_t stream) {
   const struct pd_gpu_sum *a = &job.sum;
@@ -393,7 +374,8 @@ static cudaError_t start_sum(const Job<typename SOURCE::DATA> &job, cudaStream_t
   if constexpr (WHAT == PD_GPU_GAIN)
     return pd_gpu_add_up(static_cast<const double *>(a->head), blocks,
                          static_cast<double *>(a->out), stream);
-  return blocks == 1 ? code : start_join<T, LANES, ALIGNED>(a, blocks, tiles, stream);
+  return blocks == 1 ? code
+                     : start_join<T, LANES, ALIGNED>(a, blocks, tiles, PD_BLOCK_THREADS, stream);
 }
 
 template <typename T, int LANES, bool ALIGNED, pd_gpu_what WHAT,
