@@ -6,7 +6,6 @@
 #include "text.h"
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #ifndef POLYAD_COMMIT

@@ -2,9 +2,7 @@
 #include "bench.h"
 #include "text.h"
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 int bench_read(struct bench *bench) {

@@ -2,7 +2,6 @@
 #include "command.h"
 #include "new_data.h"
 #include "phases.h"
-#include "progress.h"
 #include "text.h"
 #include <math.h>
 #include <stdio.h>

@@ -4,7 +4,6 @@
 #include "names.h"
 #include "new_data.h"
 #include "phases.h"
-#include "progress.h"
 #include "text.h"
 #include <math.h>
 #include <stdio.h>

@@ -3,13 +3,11 @@
 #include "json.h"
 #include "names.h"
 #include "phases.h"
-#include "progress.h"
 #include "report.h"
 #include "report_rank.h"
 #include "text.h"
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -6,7 +6,6 @@
 #include "text.h"
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 enum { PARTS = 3, NAME_BYTES = 4096 };
 

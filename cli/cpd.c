@@ -5,7 +5,6 @@
 #include "cpd_options.h"
 #include "names.h"
 #include "processes.h"
-#include "progress.h"
 #include "report.h"
 #include "run_report.h"
 #include "table.h"

@@ -3,7 +3,6 @@
 #include "names.h"
 #include "phases.h"
 #include "text.h"
-#include <stdio.h>
 #include <string.h>
 
 void cli_new_data_init(struct cli_new_data *data) {

@@ -2,7 +2,6 @@
 #include "parsed.h"
 #include "text.h"
 #include <ctype.h>
-#include <errno.h>
 #include <getopt.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,5 @@
 #include "report_map.h"
 #include "report_borders.h"
-#include "report_draw.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

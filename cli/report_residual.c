@@ -1,5 +1,4 @@
 #include "report_residual.h"
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
 #include "transforms.h"
 #include "json.h"
 #include "names.h"
-#include "options.h"
 #include "text.h"
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* --tune: where measured numbers are kept. */
 #include "session.h"
-#include "text.h"
 #include <string.h>
 
 /* NULL: nothing is kept. */

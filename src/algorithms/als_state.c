@@ -3,7 +3,6 @@
 #include "algorithms/als_state.h"
 #include "core/numbers.h"
 #include <math.h>
-#include <string.h>
 
 /* A mode too long for its factor is named: it is what a user can change. */
 static polyad_status als_state_check_memory(polyad_context *context, const polyad_plan *plan,

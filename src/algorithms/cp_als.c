@@ -10,7 +10,6 @@
 #include "algorithms/starts_kept.h"
 #include "tensor/ktensor_fit.h"
 #include <math.h>
-#include <string.h>
 
 void polyad_cp_als_options_init(polyad_cp_als_options *options) {
   *options = (polyad_cp_als_options){

@@ -6,7 +6,6 @@
 #include "plan/plan.h"
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 enum { ROOM_AT_FIRST = 1 << 16 };
 

@@ -5,14 +5,12 @@
  * longest, as struct pd_tree orders them. */
 #include "algorithms/rank_search.h"
 #include "algorithms/core_project.h"
-#include "algorithms/hosvd.h"
 #include "algorithms/rank_choice.h"
 #include "algorithms/unfolding.h"
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 /* Vectors of a long mode at first and at most. */
 enum { FIRST = 32, MOST = 512 };

@@ -12,10 +12,8 @@
  * the model's entries there, in float64 and wider, plus the model's norm elsewhere. */
 #include "algorithms/tucker_state.h"
 #include "core/rounding.h"
-#include "tensor/tensor.h"
 #include <float.h>
 #include <math.h>
-#include <stdio.h>
 
 static double roundoff_of_products(polyad_compute compute) {
   switch (compute) {

@@ -9,7 +9,6 @@
 #include "core/random.h"
 #include "tensor/tensor.h"
 #include <math.h>
-#include <string.h>
 
 /* ---- first factors -------------------------------------------------------------------------- */
 

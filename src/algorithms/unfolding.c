@@ -5,7 +5,6 @@
 #include "core/numbers.h"
 #include "core/radix_sort.h"
 #include "linalg/symmetric.h"
-#include <math.h>
 #include <string.h>
 
 enum { GRAIN = 1 << 16, CHUNK = 1 << 24, BLOCK = PD_SYMMETRIC_BLOCK };

@@ -9,7 +9,6 @@
  * a component of one mode, with h = 1. The columns are copied out of the factors, since their
  * entries alone are read again and again. */
 #include "linalg/completion_cpu.h"
-#include <string.h>
 
 /* One column of every factor, in one mode. */
 struct update {

@@ -6,7 +6,6 @@
 #include "linalg/lapack.h"
 #include "linalg/subspace.h"
 #include "linalg/svd.h"
-#include <math.h>
 #include <string.h>
 
 enum { LAPACK_NUMBERS = 64 }; /* of a row, with its integers, at most */

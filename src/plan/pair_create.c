@@ -6,7 +6,6 @@
 #include "tensor/tensor_range.h"
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 enum { RUNS = 3, SAMPLE_LEAST = 1 << 21, SAMPLE_PART = 8 };
 

@@ -8,7 +8,6 @@
 #include "linalg/linalg.h"
 #include "plan/stream.h"
 #include "plan/stream_reader.h"
-#include <string.h>
 
 enum { SLOTS = 2 };
 

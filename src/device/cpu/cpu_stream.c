@@ -4,7 +4,6 @@
 #include "core/threads.h"
 #include "device/cpu/cpu_portable.h"
 #include "device/module.h"
-#include <string.h>
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif

@@ -5,7 +5,6 @@
 #include "device/cuda/cuda_arrays_launch.h"
 #include "device/cuda/cuda_build.h"
 #include "device/cuda/cuda_copy.h"
-#include "device/cuda/cuda_sort.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stddef.h>

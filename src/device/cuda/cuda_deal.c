@@ -7,7 +7,6 @@
 #include "device/cuda/cuda_copy.h"
 #include "device/cuda/cuda_deal_launch.h"
 #include "device/cuda/cuda_sort.h"
-#include <string.h>
 
 /* Puts the ranges of the modes that are cut where kernels read them; `most` numbers have room. */
 static polyad_status bring_grid(polyad_context *context, const struct pd_build *build,

@@ -3,9 +3,7 @@
 #include "device/cuda/cuda_copy.h"
 #include "device/cuda/cuda_portable.h"
 #include "device/cuda/cuda_roof.h"
-#include "device/cuda/cuda_sort.h"
 #include "device/cuda/cuda_state.h"
-#include <string.h>
 
 static polyad_status cuda_device_open_locked(polyad_context *context, struct pd_cuda_state *state) {
   if (state->ready) return POLYAD_OK;

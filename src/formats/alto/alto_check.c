@@ -2,7 +2,6 @@
 #include "core/numbers.h"
 #include "formats/alto/alto_build.h"
 #include "formats/alto/alto_code.h"
-#include <string.h>
 
 enum { BLOCK = 1024 };
 

@@ -4,7 +4,6 @@
 #include "formats/storage.h"
 #include "formats/tables.h"
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct pd_hls_scheme pd_hls_scheme_of(const char *variant) {

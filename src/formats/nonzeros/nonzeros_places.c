@@ -1,5 +1,4 @@
 /* Finding places in lists by all threads: where runs begin, which entries are chosen. */
-#include "core/bits.h"
 #include "formats/nonzeros/nonzeros.h"
 
 enum { GRAIN_WORDS = 1 << 8 };

@@ -2,7 +2,6 @@
  * takes as many columns as the largest tile that fits. */
 #include "device/cpu/cpu_portable.h"
 #include "formats/portable/portable_format.h"
-#include <string.h>
 
 struct scratch {
   struct pd_scratch base;

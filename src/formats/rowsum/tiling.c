@@ -1,7 +1,6 @@
 /* Chooses blocks and tiles by a model of the caches: what the rows that a nonzero needs cost to
  * fetch, against what loading tiles and starting runs costs. Constants are nanoseconds of one
  * thread of an AMD EPYC (Zen 4); the choice depends on their ratios only. */
-#include "core/bits.h"
 #include "formats/rowsum/rowsum_build.h"
 #include <math.h>
 

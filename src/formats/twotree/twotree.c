@@ -1,11 +1,9 @@
 /* Format "twotree": choosing, building and describing. */
 #include "formats/modecopy/modecopy_pairs.h"
-#include "formats/sent.h"
 #include "formats/storage.h"
 #include "formats/tables.h"
 #include "formats/twotree/twotree_build.h"
 #include "formats/twotree/twotree_copies.h"
-#include "formats/twotree/twotree_tuples.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -4,7 +4,6 @@
  * are unpacked into a small tensor: the nonzeros with the number of their tuple in place of the
  * side's modes. The tuples themselves are another one. */
 #include "formats/twotree/twotree_tuples.h"
-#include "core/threads.h"
 #include <string.h>
 
 enum { THREAD_GRAIN = 1 << 14 };
