@@ -399,6 +399,18 @@ def fullest(time):
     return float(found.group(1))
 
 
+def one_threshold(curves, usual=80):
+    """The threshold that is best over all tensors, and what it gains on each over the usual one."""
+    common = set.intersection(*map(set, curves.values()))
+    gains = {threshold: {tensor: curve[usual] / curve[threshold]
+                         for tensor, curve in curves.items()} for threshold in common}
+    best = max(sorted(gains), key=lambda threshold: statistics.geometric_mean(
+        gains[threshold].values()))
+    least, most = (choose(gains[best], key=gains[best].get) for choose in (min, max))
+    return (f"{best} ({statistics.geometric_mean(gains[best].values()):.2f} times as fast in geometric "
+            f"mean, {gains[best][least]:.2f} on {least}, {gains[best][most]:.2f} on {most})")
+
+
 def reasons(m):
     """Numbers that the page's explanations quote, from the committed profiles and times by mode."""
     values = {}
@@ -422,6 +434,7 @@ def reasons(m):
     for kernel, curves in threshold_curves(m).items():
         facts[f"best_{kernel}"] = ", ".join(f"{tensor} {min(curve, key=curve.get)}"
                                             for tensor, curve in curves.items())
+        facts[f"one_{kernel}".replace("ttmc", "chain")] = one_threshold(curves)
     facts["five_modes"] = ", ".join(
         f"{PROGRAMS[program]} {m.peers['vast', program][0]:.3g} ms"
         for program in PROGRAMS if ("vast", program) in m.peers)

@@ -9,15 +9,15 @@
 # How to read it:
 # - times: flycoo over blco is the ratio to explain. Its own kernels are sum_segments (sums, with
 #   the elements on their way to the next mode's order) and join_blocks; blco's is blco_tiles.
-# - profile, a kernel and a metric a line. A kernel whose "L2 Cache Throughput" or "Compute (SM)
-#   Throughput" is above 80% is bound by that. Else the largest "stall" line says what its warps wait
-#   for: "long_scoreboard" loads from L2 or memory (too few in flight), "short_scoreboard" and "mio"
-#   shared memory, "wait" and "math_pipe" the instructions themselves, "barrier" each other.
-#   "inst_executed" of two kernels on one tensor compares instructions per nonzero.
+# - profile (bench/profile_table.py), a launch a line. A kernel whose "l2%" or "sm%" is above 80 is bound
+#   by that. Else the largest stall says what its warps wait for: "long_scoreboard" loads from L2 or
+#   memory (too few in flight), "short_scoreboard" and "mio_throttle" shared memory, "wait" and
+#   "math_pipe_throttle" the instructions themselves, "barrier" each other. "inst" of two kernels on one
+#   tensor compares instructions per nonzero.
 # - F-COO: if join (nz_join) takes less than a tenth of nz_sum_sorted's time, a segmented scan could
 #   save no more than that.
-# - hls: the fastest threshold of each tensor, MTTKRP at rank 32 and the chain at rank 16, beside the
-#   time at the default.
+# - hls: the fastest threshold of each tensor in float16 (in float32 a GPU has no tiles), MTTKRP at rank 32
+#   and the chain at rank 16, beside the time at the default, "hls".
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 build=${1:-build}
@@ -30,9 +30,9 @@ late() {
   echo "left out, for time: $1"
 }
 
-bench() { # kernel tensor rank formats
+bench() { # kernel tensor rank formats [options]
   timeout 60 "$polyad" bench "$1" "like:$2" -r "$3" --precision f32 --device cuda --format "$4" --repeat 5 \
-    --warmup 2 2>&1 | grep -v '^ *$'
+    --warmup 2 "${@:5}" 2>&1 | grep -v '^ *$'
 }
 
 stalls=""
@@ -43,12 +43,13 @@ done
 metrics=gpu__time_duration.sum,sm__throughput.avg.pct_of_peak_sustained_elapsed
 metrics+=,l1tex__throughput.avg.pct_of_peak_sustained_elapsed,lts__throughput.avg.pct_of_peak_sustained_elapsed
 metrics+=,dram__throughput.avg.pct_of_peak_sustained_elapsed,sm__warps_active.avg.pct_of_peak_sustained_active
-metrics+=,smsp__inst_executed.sum,l1tex__t_sector_hit_rate.pct,lts__t_sectors_op_read.sum$stalls
+metrics+=,smsp__inst_executed.sum,l1tex__t_sector_hit_rate.pct,lts__t_sectors_op_read.sum
+metrics+=,lts__t_sectors_op_write.sum$stalls
 
 counters() { # tensor format kernels
   timeout 60 ncu --csv --clock-control none --metrics "$metrics" --kernel-name "regex:$3" --launch-skip 4 \
     --launch-count 6 "$polyad" bench mttkrp "like:$1" -r 32 --precision f32 --device cuda --format "$2" \
-    --repeat 3 --warmup 1 2>&1 | grep '^"' | cut -d, -f1,5,10-
+    --repeat 3 --warmup 1 2>&1 | bench/profile_table.py
 }
 
 echo "== times"
@@ -66,11 +67,11 @@ if command -v ncu >/dev/null && ncu --query-metrics >/dev/null 2>&1; then
 else
   echo "== no profile: ncu is missing"
 fi
-thresholds=""
-for threshold in 16 24 40 56 64 80 96; do thresholds+=${thresholds:+,}hls:tile-threshold=$threshold; done
+thresholds=hls
+for threshold in 16 24 40 56 64 80 96; do thresholds+=,hls:tile-threshold=$threshold; done
 for tensor in movies g1; do
   echo "== hls thresholds: $tensor"
-  late "MTTKRP" || bench mttkrp "$tensor" 32 "$thresholds"
-  late "the chain" || bench ttmc "$tensor" 16 "$thresholds"
+  late "MTTKRP" || bench mttkrp "$tensor" 32 "$thresholds" --compute f16
+  late "the chain" || bench ttmc "$tensor" 16 "$thresholds" --compute f16
 done
 echo "== $((SECONDS - begin)) s"

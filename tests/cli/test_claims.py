@@ -9,6 +9,7 @@ import pytest
 FOLDER = pathlib.Path(os.environ["POLYAD_ROOT"]) / "bench"
 sys.path.insert(0, str(FOLDER))
 import claims  # noqa: E402
+import profile_table  # noqa: E402
 from measured import Measured  # noqa: E402
 
 
@@ -76,3 +77,27 @@ def test_check(tmp_path, monkeypatch):
     monkeypatch.setattr(claims, "PAGE", str(page))
     with pytest.raises(SystemExit, match="differs"):
         claims.main()
+
+
+def test_one_threshold():
+    """The best over all tensors of those that each of them has, with what it gains."""
+    curves = {"a": {80: 4, 96: 2, 8: 1}, "b": {80: 4, 96: 8, 104: 2}, "c": {80: 4, 96: 1}}
+    assert claims.one_threshold(curves) == \
+        "96 (1.59 times as fast in geometric mean, 0.50 on b, 4.00 on c)"
+
+
+def test_profile_table(monkeypatch, capsys):
+    """Kernels' names have commas, and numbers may; what the program prints is passed over."""
+    time, stall = "gpu__time_duration.sum", \
+        "smsp__average_warps_issue_stalled_wait_per_issue_active.ratio"
+    monkeypatch.setattr(sys, "stdin", [
+        "==PROF== Connected\n", '"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"\n',
+        f'"0","void sums<float, Of<float, 8>>(Job<A::B>)","{time}","ns","1,234,500"\n',
+        "flycoo 1 0.2\n", f'"0","void sums<float, Of<float, 8>>(Job<A::B>)","{stall}","","1.5"\n',
+        f'"1","join(int)","{time}","ns","2000"\n'])
+    profile_table.main()
+    assert [row.split() for row in capsys.readouterr().out.splitlines()] == [
+        ["kernel", "us", "wait"], ["sums", "1234.5", "1.50"], ["join", "2.0", "-"]]
+    monkeypatch.setattr(sys, "stdin", ["no kernel ran\n"])
+    with pytest.raises(SystemExit, match="no metric"):
+        profile_table.main()
