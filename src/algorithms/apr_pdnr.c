@@ -5,6 +5,7 @@
 #include "algorithms/apr_rows.h"
 #include "linalg/cholesky.h"
 #include "linalg/factor_kernels.h"
+#include "linalg/newton_rules.h"
 #include <math.h>
 #include <string.h>
 
@@ -112,19 +113,17 @@ static double apr_pdnr_find_direction(const struct pd_apr *apr, struct pd_apr_ro
   return change;
 }
 
-static double next_damping(double mu, const struct pd_apr_search *search, double predicted) {
-  double ratio = (search->before - search->unit) / -predicted;
-  if (predicted == 0) return 10 * mu;
-  if (ratio < 0.25) return 3.5 * mu;
-  return ratio > 0.75 ? mu * (2.0 / 7.0) : mu;
+int pd_apr_row_most(const struct pd_apr *apr) {
+  const polyad_cp_apr_options *options = apr->options;
+  bool first = options->inexact && apr->run.iteration == 0;
+  bool fewer = first && options->method == POLYAD_APR_PDNR && options->max_inner_iterations > 2;
+  return fewer ? 2 : options->max_inner_iterations;
 }
 
 static struct pd_apr_row_result apr_pdnr_solve(const struct pd_apr *apr, struct pd_apr_row *row) {
-  const polyad_cp_apr_options *options = apr->options;
   struct pd_apr_row_result result = {0};
-  double mu = options->damping;
-  uint64_t most = (uint64_t)options->max_inner_iterations;
-  if (options->inexact && apr->run.iteration == 0 && most > 2) most = 2;
+  double mu = apr->options->damping;
+  uint64_t most = (uint64_t)pd_apr_row_most(apr);
   while (result.inner < most) {
     double kkt = pd_apr_row_gradient(row);
     if (result.inner++ == 0) result.kkt = kkt;
@@ -133,7 +132,7 @@ static struct pd_apr_row_result apr_pdnr_solve(const struct pd_apr *apr, struct 
     result.changed = true;
     double predicted = apr_pdnr_find_direction(apr, row, mu);
     struct pd_apr_search search = pd_apr_row_search(row);
-    mu = next_damping(mu, &search, predicted);
+    mu = pd_newton_damping(mu, search.before, search.unit, predicted);
   }
   return result;
 }

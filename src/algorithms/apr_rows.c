@@ -4,8 +4,10 @@
  * rows of the last mode. Beside that the steps that all such solvers take: the gradient, the
  * variables that the bound holds, and the search along a direction. */
 #include "algorithms/apr_rows.h"
+#include "algorithms/apr_there.h"
 #include "core/numbers.h"
 #include "core/threads.h"
+#include "linalg/newton_rules.h"
 #include "plan/rows.h"
 #include <math.h>
 #include <omp.h>
@@ -38,7 +40,6 @@ static polyad_status apr_rows_create_scratch(struct pd_apr *apr, struct pd_apr_r
                          "the rows that are solved at once"));
   PD_TRY(PD_NEW(apr->context, total, &rows->memory));
   PD_TRY(PD_NEW_ZERO(apr->context, (uint64_t)rows->threads, &rows->row));
-  PD_TRY(PD_NEW_ZERO(apr->context, apr->plan->dims[apr->order - 1], &rows->logarithms));
   for (int t = 0; t < rows->threads; ++t) {
     double *next = rows->memory + (uint64_t)t * numbers;
     struct pd_apr_row *row = &rows->row[t];
@@ -59,6 +60,8 @@ static polyad_status apr_rows_create_scratch(struct pd_apr *apr, struct pd_apr_r
 }
 
 static polyad_status apr_rows_fill(struct pd_apr *apr, struct pd_apr_rows *rows) {
+  PD_TRY(PD_NEW_ZERO(apr->context, apr->plan->dims[apr->order - 1], &rows->logarithms));
+  if (apr->there != NULL) return POLYAD_OK; /* the device has the rest */
   PD_TRY(pd_plan_rows_create(apr->context, apr->plan, &rows->nonzeros));
   for (int n = 0; n < apr->order; ++n)
     if (apr->plan->longest_row[n] > rows->longest) rows->longest = apr->plan->longest_row[n];
@@ -149,7 +152,8 @@ static struct pd_apr_row_result apr_rows_solve(const struct pd_apr *apr, int mod
 
 /* Rows need very different times, so whoever is free takes the next few; no row depends on another,
  * and what is added up is whole numbers. */
-static void apr_rows_solve_mode(struct pd_apr *apr, int mode, pd_apr_row_solver *solver) {
+static void apr_rows_solve_mode(struct pd_apr *apr, int mode, pd_apr_row_solver *solver,
+                                struct pd_newton_found *found) {
   struct pd_apr_rows *rows = apr->rows;
   double kkt = 0;
   uint64_t inner = 0;
@@ -168,17 +172,27 @@ static void apr_rows_solve_mode(struct pd_apr *apr, int mode, pd_apr_row_solver 
       changed |= result.changed;
     }
   }
-  if (lost) apr->result.kkt = NAN;
-  if (kkt > apr->result.kkt) apr->result.kkt = kkt;
-  apr->result.inner += inner;
-  apr->result.converged = apr->result.converged && !changed;
+  *found = (struct pd_newton_found){lost ? NAN : kkt, inner, changed != 0};
+}
+
+static polyad_status apr_rows_solve_all(struct pd_apr *apr, int mode, pd_apr_row_solver *solver) {
+  struct pd_apr_result *result = &apr->result;
+  struct pd_newton_found found = {0};
+  if (apr->there != NULL)
+    PD_TRY(pd_apr_there_solve(apr, apr->there, mode, apr->rows->logarithms, &found));
+  else
+    apr_rows_solve_mode(apr, mode, solver, &found);
+  if (!(found.kkt <= result->kkt)) result->kkt = found.kkt;
+  result->inner += found.inner;
+  result->converged = result->converged && !found.changed;
+  return POLYAD_OK;
 }
 
 /* Fails where a number has been lost: the norms of the columns tell of all entries. */
-static polyad_status check_columns_finite(const struct pd_apr *apr, int mode, bool lost) {
-  const double *lambda = apr->lambda.data;
+static polyad_status check_columns_finite(struct pd_apr *apr, int mode, bool lost) {
+  PD_TRY(pd_matrix_to_host(apr->context, &apr->lambda, apr->host_lambda));
   for (uint64_t r = 0; r < apr->lambda.columns; ++r)
-    lost = lost || !isfinite(lambda[r]);
+    lost = lost || !isfinite(apr->host_lambda[r]);
   if (!lost) return POLYAD_OK;
   return pd_fail(apr->context, POLYAD_NUMERICAL,
                  "iteration %d gives numbers that are not finite in mode %d; scale the tensor's "
@@ -192,7 +206,7 @@ static polyad_status apr_rows_update_mode(struct pd_apr *apr, int mode, pd_apr_r
   PD_TRY(apr->linalg->weigh(apr->context, apr->work, NULL, 0, 0, &apr->lambda, &apr->factor[mode]));
   PD_TRY(pd_apr_tock(apr, clock, PD_APR_MU, mode));
   PD_TRY(pd_apr_tick(apr, &clock));
-  apr_rows_solve_mode(apr, mode, solver);
+  PD_TRY(apr_rows_solve_all(apr, mode, solver));
   PD_TRY(pd_apr_tock(apr, clock, PD_APR_PHI, mode));
   PD_TRY(check_columns_finite(apr, mode, isnan(apr->result.kkt)));
   PD_TRY(pd_apr_tick(apr, &clock));
@@ -265,21 +279,19 @@ static double take_step(struct pd_apr_row *row, double step) {
 }
 
 struct pd_apr_search pd_apr_row_search(struct pd_apr_row *row) {
-  enum { MOST_STEPS = 10 };
-  const double decrease = 1e-4, too_small = 1e-7;
   struct pd_apr_search found = {.before = objective(row, row->m), .unit = INFINITY};
   double step = 1, value = INFINITY;
   int tried = 0;
   bool enough = false;
-  for (; tried < MOST_STEPS && !enough; ++tried, step /= 2) {
+  for (; tried < PD_NEWTON_STEPS && !enough; ++tried, step /= 2) {
     double slope = take_step(row, step);
-    bool descends = !(slope > 0) && !(total(row->next, row->rank) < too_small);
+    bool descends = !(slope > 0) && !pd_newton_vanishes(total(row->next, row->rank));
     value = descends ? objective(row, row->next) : INFINITY;
     if (tried == 0) found.unit = value;
-    enough = descends && value <= found.before + decrease * slope;
+    enough = descends && pd_newton_enough(found.before, value, slope);
   }
   if (isinf(found.unit)) found.unit = found.before;
-  if ((!enough && value > found.before) || total(row->next, row->rank) < too_small) {
+  if ((!enough && value > found.before) || pd_newton_vanishes(total(row->next, row->rank))) {
     for (size_t r = 0; r < row->rank; ++r)
       row->next[r] = row->m[r] * row->phi[r];
     found.unit = found.before;

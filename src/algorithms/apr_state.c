@@ -1,9 +1,15 @@
 /* The memory of a CP-APR run, its clocks, and the list of what iterations go on from. */
 #include "algorithms/apr_state.h"
 #include "algorithms/apr_rows.h"
+#include "algorithms/apr_there.h"
 #include <math.h>
 
 static bool by_rows(const struct pd_apr *apr) { return apr->options->method != POLYAD_APR_MU; }
+
+/* Rows of factors that are not in the host's memory are solved where they are. */
+static bool apr_solves_there(const struct pd_apr *apr) {
+  return by_rows(apr) && !apr->device->functions->host_memory;
+}
 
 static polyad_status apr_state_check_memory(const struct pd_apr *apr) {
   uint64_t stride = pd_factor_stride(apr->device, apr->plan->type, apr->options->rank);
@@ -12,6 +18,7 @@ static polyad_status apr_state_check_memory(const struct pd_apr *apr) {
     total = pd_add_saturated(total, pd_mul_saturated(apr->plan->dims[n], row));
   if (!by_rows(apr)) total = pd_mul_saturated(total, 2); /* Phi */
   if (apr->options->run.starts > 1) total = pd_mul_saturated(total, 2);
+  if (apr_solves_there(apr)) total = pd_add_saturated(total, pd_apr_there_bytes(apr));
   total = pd_add_saturated(
       total, apr->linalg->work_bytes(apr->options->rank, polyad_threads(apr->context)));
   return pd_memory_check(apr->context, total, "the factors");
@@ -21,10 +28,16 @@ static polyad_status check_device(const struct pd_apr *apr) {
   const struct pd_linalg *linalg = apr->linalg;
   bool has = linalg->weigh != NULL && linalg->kkt != NULL && linalg->multiply != NULL &&
              linalg->normalize != NULL;
-  if (by_rows(apr) && !apr->device->functions->host_memory)
+  if (apr_solves_there(apr) && linalg->newton == NULL)
+    return pd_fail(
+        apr->context, POLYAD_UNSUPPORTED,
+        "PDNR and PQNR run on the CPU and on CUDA devices; choose one of these, or MU for "
+        "device %s",
+        apr->device->name);
+  if (apr_solves_there(apr) && apr->options->rank > PD_NEWTON_RANK_MOST)
     return pd_fail(apr->context, POLYAD_UNSUPPORTED,
-                   "PDNR and PQNR run on the CPU only; choose the CPU, or MU for device %s",
-                   apr->device->name);
+                   "rank %llu found; PDNR and PQNR on device %s take at most %d",
+                   (unsigned long long)apr->options->rank, apr->device->name, PD_NEWTON_RANK_MOST);
   if (!has)
     return pd_fail(apr->context, POLYAD_UNSUPPORTED,
                    "device %s has no dense algebra for CP-APR; choose the CPU", apr->device->name);
@@ -54,6 +67,7 @@ static polyad_status apr_state_fill(struct pd_apr *apr) {
   PD_TRY(polyad_ktensor_create(context, apr->order, apr->plan->dims, options->rank, apr->plan->type,
                                &apr->model));
   PD_TRY(pd_run_check_team(&apr->run));
+  if (apr_solves_there(apr)) PD_TRY(pd_apr_there_create(apr, &apr->there));
   if (by_rows(apr))
     PD_TRY(pd_apr_rows_create(apr, &apr->rows));
   else
@@ -105,6 +119,7 @@ void pd_apr_destroy(struct pd_apr *apr) {
   if (apr->work != NULL) apr->linalg->work_destroy(context, apr->work);
   polyad_workspace_destroy(apr->workspace);
   pd_apr_rows_destroy(context, apr->rows);
+  pd_apr_there_destroy(apr, apr->there);
   polyad_ktensor_destroy(apr->model);
   polyad_ktensor_destroy(apr->whole);
   pd_free(context, apr->host_lambda);

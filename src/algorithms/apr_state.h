@@ -9,6 +9,7 @@
 #include <polyad/cp_apr.h>
 
 struct pd_apr_rows;
+struct pd_apr_there;
 
 /** Steps whose time is taken. */
 enum pd_apr_step { PD_APR_PHI, PD_APR_PI, PD_APR_KKT, PD_APR_MU, PD_APR_STEPS };
@@ -29,7 +30,8 @@ struct pd_apr {
   const struct pd_linalg *linalg;
   polyad_workspace *workspace; /* MU */
   struct pd_linalg_work *work;
-  struct pd_apr_rows *rows; /* PDNR and PQNR: what solving row by row needs */
+  struct pd_apr_rows *rows;   /* PDNR and PQNR: what solving row by row needs */
+  struct pd_apr_there *there; /* the same on a device with memory of its own; NULL: on the CPU */
   int order;
 
   polyad_ktensor *whole;                     /* see struct pd_als */
@@ -68,6 +70,8 @@ polyad_status pd_apr_save(void *apr, struct pd_archive *archive);
 polyad_status pd_apr_iterate_mu(struct pd_apr *apr);
 polyad_status pd_apr_iterate_pdnr(struct pd_apr *apr);
 polyad_status pd_apr_iterate_pqnr(struct pd_apr *apr);
+/** The most iterations of a row in this outer iteration. */
+int pd_apr_row_most(const struct pd_apr *apr);
 
 /** Scales the columns of the model on the host to 1-norm one; of a team's model, of all rows. */
 polyad_status pd_apr_normalize(struct pd_apr *apr);

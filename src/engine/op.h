@@ -104,6 +104,7 @@ static inline uint64_t pd_call_rank(const struct pd_call *call) {
 }
 
 struct pd_walk;
+struct pd_row_list;
 
 enum { PD_SCRATCH_MOST = 128 };
 
@@ -139,6 +140,9 @@ struct pd_walk {
   /** Memory of the device that holds nothing between two calls, and its bytes: whoever has used it
    *  waits for its own work before the next call. NULL: there is none. */
   void *(*lend)(void *scratch, uint64_t *bytes);
+  /** Describes a mode's nonzeros, and the row of each, where those of a row stand together; false:
+   *  they do not. NULL: they never do, or the storage is not on a device of its own memory. */
+  bool (*rows)(const void *scratch, int mode, struct pd_row_list *list);
 };
 
 /** A workspace of a walk; NULL on failure. */

@@ -11,6 +11,7 @@
 #include "device/nonzero_list.h"
 #include "device/team.h"
 #include "linalg/completion.h"
+#include "linalg/newton_rows.h"
 #include "linalg/svd.h"
 #include "tensor/chunk.h"
 #include <polyad/plan.h>
@@ -97,6 +98,7 @@ enum { PD_RUNS_AT_ONCE = 64 };
 struct pd_linalg {
   const struct pd_svd *svd;               /* NULL: none */
   const struct pd_completion *completion; /* NULL: none */
+  const struct pd_newton *newton;         /* NULL: the host solves rows, or nobody */
   /** Memory for matrices of `rank` columns. */
   polyad_status (*work_create)(polyad_context *context, const struct pd_device *device,
                                uint64_t rank, struct pd_linalg_work **work);

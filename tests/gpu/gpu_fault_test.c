@@ -31,12 +31,13 @@ static fail_call_function *fail_call(void) {
   return found;
 }
 
-/* A small run: of CP-ALS, or a completion by one of its methods. */
+/* A small run: of CP-ALS, a completion by one of its methods, or PDNR. */
 struct small_run {
   const char *format;
   bool completes;
   polyad_complete_method method;
   bool streams; /* from disk, in several chunks */
+  bool newton;
 };
 
 static const char *file_name(void) {
@@ -63,6 +64,9 @@ static polyad_status stream_plan(polyad_context *context, const polyad_tensor *t
 polyad_status __real_polyad_cp_complete(polyad_context *context, const polyad_plan *plan,
                                         const polyad_cp_complete_options *options,
                                         polyad_ktensor **model, polyad_run_info *info);
+polyad_status __real_polyad_cp_apr(polyad_context *context, const polyad_plan *plan,
+                                   const polyad_cp_apr_options *options, polyad_ktensor **model,
+                                   polyad_run_info *info);
 polyad_status __real_polyad_cp_als(polyad_context *context, const polyad_plan *plan,
                                    const polyad_cp_als_options *options, polyad_ktensor **model,
                                    polyad_run_info *info);
@@ -71,6 +75,12 @@ static polyad_status decompose(polyad_context *context, const polyad_plan *plan,
                                const struct small_run *what, polyad_ktensor **model) {
   polyad_cp_als_options als;
   polyad_cp_complete_options complete;
+  polyad_cp_apr_options apr;
+  polyad_cp_apr_options_init(&apr);
+  apr.rank = 4;
+  apr.method = POLYAD_APR_PDNR;
+  apr.run.max_iterations = 2;
+  if (what->newton) return __real_polyad_cp_apr(context, plan, &apr, model, NULL);
   polyad_cp_als_options_init(&als);
   als.rank = 4;
   als.run.max_iterations = 4; /* the last ones are recorded and replayed */
@@ -92,6 +102,8 @@ static polyad_status run(const struct small_run *what, bool *leaked) {
   polyad_plan *plan = NULL;
   polyad_ktensor *model = NULL;
   problem_make(&from, 4, 1, &problem);
+  for (size_t p = 0; p < problem.entries && what->newton; ++p) /* counts */
+    problem.value[p] = 1 + (double)(p % 3);
   polyad_tensor *tensor = problem_polyad(context, &problem, POLYAD_F64);
   polyad_plan_options_init(&options);
   options.format = what->format;
@@ -180,14 +192,17 @@ static uint64_t taken_by_sweeps(fail_call_function *refuse, const struct small_r
  * and again. */
 static void test_every_call_fails(void **state) {
   (void)state;
-  static const struct small_run runs[] = {{.format = "modecopy"},
-                                          {.format = "flycoo"},
-                                          {.format = "hls"},
-                                          {.format = "mmcsf"},
-                                          {.format = "twotree"},
-                                          {"coo", true, POLYAD_COMPLETE_ALS, false},
-                                          {"coo", true, POLYAD_COMPLETE_CCD, false},
-                                          {.format = "streamed", .streams = true}};
+  static const struct small_run runs[] = {
+      {.format = "modecopy"},
+      {.format = "flycoo"},
+      {.format = "hls"},
+      {.format = "mmcsf"},
+      {.format = "twotree"},
+      {.format = "coo", .completes = true, .method = POLYAD_COMPLETE_ALS},
+      {.format = "coo", .completes = true, .method = POLYAD_COMPLETE_CCD},
+      {.format = "coo", .newton = true},
+      {.format = "blco", .newton = true},
+      {.format = "streamed", .streams = true}};
   fail_call_function *refuse = fail_call();
   long failed = 0;
   for (size_t f = 0; f < sizeof runs / sizeof *runs; ++f) {

@@ -5,6 +5,7 @@
 #include "host_steps.h"
 #include "linalg/cpu_work.h"
 #include "tensor/hash_items.h"
+#include "unit/host_newton.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -202,6 +203,8 @@ static polyad_status fake_residual(polyad_context *context, struct pd_linalg_wor
 
 void fake_device_builds(bool builds) { functions.build = builds ? &host_steps : NULL; }
 
+static const struct pd_newton *newton = &host_newton;
+
 const struct pd_device *fake_device(void) {
   static struct pd_linalg linalg;
   static struct pd_device device = {
@@ -209,5 +212,11 @@ const struct pd_device *fake_device(void) {
   linalg = pd_cpu_linalg;
   linalg.residual = fake_residual;
   linalg.residual_reads_list = true;
+  linalg.newton = newton;
   return &device;
+}
+
+void fake_device_newton(const struct pd_newton *rows) {
+  newton = rows;
+  (void)fake_device();
 }

@@ -16,6 +16,9 @@ uint64_t fake_device_peak(void);
  * were since the last call. */
 long fake_device_fail(long which);
 
+/** How it solves rows by PDNR and PQNR; NULL: it does not. At first host_newton.h. */
+void fake_device_newton(const struct pd_newton *rows);
+
 /** Whether it builds storages; it does at first. */
 void fake_device_builds(bool builds);
 

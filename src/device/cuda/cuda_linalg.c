@@ -221,6 +221,7 @@ static polyad_status cuda_linalg_fetch(polyad_context *context, int runs,
 const struct pd_linalg pd_cuda_linalg = {
     .svd = &pd_cuda_svd,
     .completion = &pd_cuda_completion,
+    .newton = &pd_cuda_newton,
     .work_create = pd_cuda_work_create,
     .work_destroy = pd_cuda_work_destroy,
     .work_bytes = pd_cuda_work_bytes,

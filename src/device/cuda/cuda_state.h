@@ -91,6 +91,7 @@ extern const struct pd_device_feed pd_cuda_feed;
 extern const struct pd_linalg pd_cuda_linalg;
 extern const struct pd_svd pd_cuda_svd;
 extern const struct pd_completion pd_cuda_completion;
+extern const struct pd_newton pd_cuda_newton;
 
 /** Makes call number `call` from now on (from 1) fail; 0: none. Returns how many calls were made
  *  since it was last called. For tests. */

@@ -1,5 +1,6 @@
 /* Scratch and launches of the tensor-times-matrix chain on a GPU. */
 #include "formats/ttmc/ttmc_cuda.h"
+#include "device/row_list.h"
 
 /* The chain of a list without its matrices; false when a product overflows. */
 static bool shape(const struct pd_ttmc_list *list, const uint64_t *ranks, int processors,
@@ -101,4 +102,24 @@ polyad_status pd_ttmc_gpu_run(polyad_context *context, const void *storage, void
   if (list->atomic)
     return PD_CUDA(context, state, pd_gpu_ttmc_atomic(&a, wide, pd_cuda_stream(state)));
   return PD_CUDA(context, state, pd_gpu_ttmc_sorted(&a, wide, pd_cuda_stream(state)));
+}
+
+static struct pd_row_plane row_plane(const struct pd_gpu_ttmc_index *index) {
+  return (struct pd_row_plane){index->plane, index->shift, index->mask};
+}
+
+bool pd_ttmc_gpu_rows(const void *pointer, int mode, struct pd_row_list *list) {
+  const struct pd_ttmc_gpu_work *work = pointer;
+  const struct pd_ttmc_list *from = &work->list[mode];
+  if (from->atomic) return false;
+  *list = (struct pd_row_list){.nnz = from->nnz,
+                               .columns = from->columns,
+                               .row = row_plane(&from->row),
+                               .order = from->order,
+                               .values = from->values};
+  for (int k = 0; k < from->columns; ++k) {
+    list->column_mode[k] = from->column_mode[k];
+    list->column[k] = row_plane(&from->column[k]);
+  }
+  return true;
 }

@@ -47,8 +47,10 @@ uint64_t pd_ttmc_gpu_carry_bytes(int order, uint64_t nnz, const uint64_t *ranks)
                                                          sizeof(struct pd_ttmc_gpu_work),          \
                                                      .workspace_bytes = name##_ttmc_cuda_bytes,    \
                                                      .fill = name##_ttmc_cuda_fill,                \
-                                                     .run = pd_ttmc_gpu_run};
+                                                     .run = pd_ttmc_gpu_run,                       \
+                                                     .rows = pd_ttmc_gpu_rows};
 polyad_status pd_ttmc_gpu_run(polyad_context *context, const void *storage, void *work,
                               const struct pd_call *call);
+bool pd_ttmc_gpu_rows(const void *work, int mode, struct pd_row_list *list);
 
 #endif

@@ -1,0 +1,47 @@
+/* Launchers of PDNR and PQNR on a GPU: see linalg/newton_rows.h for what they compute. */
+#ifndef PD_CUDA_NEWTON_LAUNCH_H
+#define PD_CUDA_NEWTON_LAUNCH_H
+
+#include "linalg/newton_job.h"
+#include <cuda_runtime_api.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { PD_GPU_NEWTON_KINDS = 3 }; /* of blocks, for rows of different lengths */
+
+/** What the rows of a mode have come to; zero before the launches. */
+struct pd_gpu_newton_found {
+  unsigned long long kkt; /* the bits of the largest violation */
+  unsigned long long inner, changed;
+  unsigned long long next[PD_GPU_NEWTON_KINDS]; /* of each kind, the first row not taken yet */
+};
+
+/** Rows of `least` to `most` nonzeros. */
+struct pd_gpu_newton_rows {
+  struct pd_newton_shape shape;
+  uint64_t least, most;
+  double *scratch; /* memory of `blocks` blocks; NULL: it is shared memory */
+  int blocks;      /* at most; without scratch, of each of the multiprocessors that fit are taken */
+  int processors;
+};
+
+cudaError_t pd_gpu_newton_solve(const struct pd_newton_job *job,
+                                const struct pd_gpu_newton_rows *rows, unsigned long long *next,
+                                struct pd_gpu_newton_found *found, cudaStream_t stream);
+
+/** Where the nonzeros of each row begin and end, from the rows of all: those of a row stand
+ *  together. first and end are zero before. */
+struct pd_gpu_newton_places {
+  uint64_t nnz;
+  const uint32_t *plane, *order;
+  uint32_t shift, mask;
+  uint64_t *first, *end;
+};
+cudaError_t pd_gpu_newton_find_rows(const struct pd_gpu_newton_places *places, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
