@@ -4,6 +4,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -215,7 +216,8 @@ def rank_of(pid):
 
 def check_killed(noisy, seconds, which):
     """A process that is killed so long after the start ends all within 30 s. Open MPI's launcher names its
-    rank; MPICH's kills the others at once and names any of them."""
+    rank; MPICH's kills the others at once and names any of them, or tells how one's start was aborted for
+    want of the killed one's memory."""
     process = subprocess.Popen(words(3, "cpd", "x.ptn", "-r", "4", "-i", "100000000", "--tol", "0"),
                                cwd=noisy.folder, env=environment(), stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -228,8 +230,9 @@ def check_killed(noisy, seconds, which):
     named = " RUNNING AT" if "mpich" in launcher[0] else f"process rank {rank_of(ranks[which])} "
     os.kill(ranks[which], signal.SIGKILL)
     told_by_launcher = "".join(process.communicate(timeout=30))  # MPICH's on standard output
-    assert process.returncode != 0 and "signal 9" in told_by_launcher, told_by_launcher
-    assert named in told_by_launcher, told_by_launcher
+    assert process.returncode != 0, told_by_launcher
+    if "mpich" not in launcher[0] or "Abort(" not in told_by_launcher:
+        assert "signal 9" in told_by_launcher and named in told_by_launcher, told_by_launcher
 
 
 @pytest.mark.skipif(shutil.which("ps") is None, reason="needs ps")
@@ -300,6 +303,10 @@ def test_memory_that_one_process_lacks_ends_all(polyad):
     assert failed > 25
 
 
+def without_times(text):
+    return re.sub(r"[0-9.e-]+ s\b", "", text)
+
+
 @pytest.mark.long
 @pytest.mark.skipif(not SHIM, reason="needs the fault shim")
 def test_a_read_that_fails_in_one_process_ends_all(polyad):
@@ -312,11 +319,15 @@ def test_a_read_that_fails_in_one_process_ends_all(polyad):
                   f"FAULT_NAME={name}", "FAULT_COUNT=reads"]
         return run_unlike(polyad, arguments, before=faulty)
 
-    assert failing_at(1000000).returncode == 0
+    enough = failing_at(1000000)
+    assert enough.returncode == 0
     reads = int(polyad.path("reads").read_text())
-    assert reads > 3
+    assert reads > 5
     for which in range(1, min(reads, 50) + 1):
         result = failing_at(which)
+        if which <= 2 and result.returncode == 0:  # looks at the file's kind and header before it is read
+            assert without_times(result.stdout) == without_times(enough.stdout)
+            continue
         assert result.returncode != 0 and result.stdout == "", which
         errors = [line for line in result.stderr.splitlines() if line.startswith("polyad")]
         assert len(errors) == 1 and "process 1" in errors[0] and name in errors[0], result.stderr
