@@ -4,6 +4,7 @@
  * it, else a fake one, whose blocks are threads of the system. That a run's log-likelihood is that
  * of its model is checked around every run (tests/invariant.c). */
 #include "core/random.h"
+#include "device/row_list.h"
 #include "linalg/newton_rows.h"
 #include "plan/plan.h"
 
@@ -12,8 +13,10 @@
 #include <float.h>
 #include <math.h>
 #include <polyad/polyad.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #ifdef NEWTON_DEVICE
 #include "gpu/gpu_context.h"
 #else
@@ -210,6 +213,41 @@ static void test_shapes(void **state) {
   compare_shapes(shapes, sizeof shapes / sizeof *shapes, 3);
 }
 
+/* A run that goes on from a checkpoint has the bits of one that was never stopped. */
+static void test_resumed(void **state) {
+  (void)state;
+  static const struct sizes sizes = {3, {30, 40, 20}, 2000, 6};
+  for (int m = 0; m < 2; ++m) {
+    char path[64], previous[80];
+    polyad_context *context = there_context();
+    polyad_cp_apr_options options = options_of(&sizes, methods[m], 4);
+    polyad_tensor *tensor = tensor_of(context, &sizes);
+    polyad_plan *plan = NULL;
+    polyad_ktensor *whole = NULL, *half = NULL, *rest = NULL;
+    snprintf(path, sizeof path, "newton_device.%ld", (long)getpid());
+    snprintf(previous, sizeof previous, "%s.prev", path);
+    ALS_OK(context, plan_there(context, tensor, formats[0], sizes.rank, POLYAD_F64, &plan));
+    ALS_OK(context, polyad_cp_apr(context, plan, &options, &whole, NULL));
+    options.run.checkpoint = path;
+    options.run.checkpoint_every = 1;
+    options.run.max_iterations = 2;
+    ALS_OK(context, polyad_cp_apr(context, plan, &options, &half, NULL));
+    options.run.resume = path;
+    options.run.max_iterations = 4;
+    ALS_OK(context, polyad_cp_apr(context, plan, &options, &rest, NULL));
+    assert_false(als_same_model(whole, half));
+    assert_true(als_same_model(whole, rest));
+    polyad_ktensor_destroy(whole);
+    polyad_ktensor_destroy(half);
+    polyad_ktensor_destroy(rest);
+    polyad_plan_destroy(plan);
+    polyad_tensor_destroy(tensor);
+    als_context_end(context);
+    (void)unlink(previous);
+    assert_int_equal(unlink(path), 0);
+  }
+}
+
 #ifdef NEWTON_DEVICE
 /* Blocks whose memory is the device's, rows of many batches, and many short rows. */
 static void test_large(void **state) {
@@ -225,6 +263,108 @@ static void test_large(void **state) {
 #else
 
 static const struct sizes small = {3, {6, 5, 4}, 60, 3};
+
+/* ---- a storage that describes its rows ------------------------------------------------------- */
+
+enum { MOST_NONZEROS = 60, SHIFT = 3 };
+
+/* The nonzeros of a tensor once, and for every mode their order by rows, from the last row to the
+ * first; indices lie above some other bits. */
+static struct {
+  const polyad_tensor *tensor;
+  bool apart; /* nonzeros of a row of mode 1 do not stand together */
+  int asked;  /* modes that were described */
+  uint32_t plane[3][MOST_NONZEROS], order[3][MOST_NONZEROS];
+  double value[MOST_NONZEROS];
+} listed;
+
+static void list_tensor(const polyad_tensor *tensor, bool apart) {
+  uint64_t nnz = polyad_tensor_nnz(tensor);
+  assert_true(nnz <= MOST_NONZEROS && polyad_tensor_index_bytes(tensor, 0) == 4);
+  listed.tensor = tensor;
+  listed.apart = apart;
+  listed.asked = 0;
+  memcpy(listed.value, polyad_tensor_values(tensor), nnz * sizeof(double));
+  for (int n = 0; n < 3; ++n) {
+    const uint32_t *index = polyad_tensor_indices(tensor, n);
+    uint32_t count = 0;
+    for (uint64_t p = 0; p < nnz; ++p)
+      listed.plane[n][p] = index[p] << SHIFT | 5;
+    for (uint64_t i = polyad_tensor_dims(tensor)[n]; i-- > 0;)
+      for (uint32_t p = 0; p < nnz; ++p)
+        if (index[p] == i) listed.order[n][count++] = p;
+  }
+}
+
+static struct pd_row_plane listed_plane(int mode) {
+  return (struct pd_row_plane){listed.plane[mode], SHIFT, UINT32_MAX >> SHIFT};
+}
+
+static bool listed_rows(const void *scratch, int mode, struct pd_row_list *list) {
+  assert_non_null(scratch);
+  if (listed.apart && mode == 1) return false;
+  ++listed.asked;
+  *list = (struct pd_row_list){.nnz = polyad_tensor_nnz(listed.tensor),
+                               .row = listed_plane(mode),
+                               .order = listed.order[mode],
+                               .values = listed.value};
+  for (int n = 0; n < 3; ++n) {
+    if (n == mode) continue;
+    list->column_mode[list->columns] = n;
+    list->column[list->columns++] = listed_plane(n);
+  }
+  return true;
+}
+
+static uint64_t listed_bytes(const void *storage, const uint64_t *ranks, int threads) {
+  (void)storage, (void)ranks, (void)threads;
+  return 0;
+}
+
+static polyad_status listed_fill(polyad_context *context, const void *storage,
+                                 const uint64_t *ranks, void *scratch) {
+  (void)context, (void)storage, (void)ranks, (void)scratch;
+  return POLYAD_OK;
+}
+
+static const struct pd_walk listed_walk = {.ops = PD_OPS_TTMC,
+                                           .scratch_bytes = sizeof(struct pd_scratch),
+                                           .workspace_bytes = listed_bytes,
+                                           .fill = listed_fill,
+                                           .rows = listed_rows};
+
+/* Rows come from the storage where all modes have them, and are the same ones that are sorted
+ * otherwise: the same iterates, but for the order of sums. */
+static void test_described_rows(void **state) {
+  (void)state;
+  for (int m = 0; m < 2; ++m)
+    for (int apart = 0; apart < 2; ++apart) {
+      polyad_context *context = there_context();
+      polyad_cp_apr_options options = options_of(&small, methods[m], 3);
+      polyad_tensor *tensor = tensor_of(context, &small);
+      polyad_plan *plan = NULL;
+      polyad_ktensor *model = NULL;
+      polyad_run_info info[2] = {0};
+      ALS_OK(context, plan_there(context, tensor, "coo", small.rank, POLYAD_F64, &plan));
+      ALS_OK(context, polyad_cp_apr(context, plan, &options, &model, &info[0]));
+      polyad_ktensor_destroy(model);
+      list_tensor(tensor, apart);
+      struct polyad_kernels kernels = *plan->kernels;
+      kernels.walks[1] = &listed_walk;
+      plan->kernels = &kernels;
+      ALS_OK(context, polyad_cp_apr(context, plan, &options, &model, &info[1]));
+      compare_traces(&small, &options, POLYAD_F64, &info[0], &info[1], "described");
+      assert_int_equal(listed.asked, apart ? 1 : 3);
+      polyad_ktensor_destroy(model);
+      polyad_run_info_clear(&info[0]);
+      polyad_run_info_clear(&info[1]);
+      polyad_plan_destroy(plan);
+      polyad_tensor_destroy(tensor);
+      als_context_end(context);
+    }
+}
+
+/* ---- what fails ------------------------------------------------------------------------------ */
 
 static void test_every_allocation_fails(void **state) {
   (void)state;
@@ -283,9 +423,11 @@ int main(int count, char **arguments) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_few),
       cmocka_unit_test(test_shapes),
+      cmocka_unit_test(test_resumed),
 #ifdef NEWTON_DEVICE
       cmocka_unit_test(test_large),
 #else
+      cmocka_unit_test(test_described_rows),
       cmocka_unit_test(test_every_allocation_fails),
       cmocka_unit_test(test_refusals),
 #endif
