@@ -8,14 +8,14 @@
 #define PD_BLOCK_SYNC(block) __syncthreads()
 #include "linalg/newton_block.h"
 
-enum { MOST_THREADS = 512, ROWS_AT_ONCE = 4 };
+enum { MOST_THREADS = 512, MOST_AT_ONCE = 64, TURNS = 8 };
 
 extern __shared__ __align__(16) double newton_memory[];
 
 static __global__ void __launch_bounds__(MOST_THREADS, 1)
     newton_rows(const __grid_constant__ pd_newton_job job,
                 const __grid_constant__ pd_gpu_newton_rows rows, unsigned long long *next,
-                pd_gpu_newton_found *found) {
+                int at_once, pd_gpu_newton_found *found) {
   __shared__ unsigned long long taken;
   double *memory =
       rows.scratch != nullptr ? rows.scratch + blockIdx.x * rows.shape.numbers : newton_memory;
@@ -28,11 +28,11 @@ static __global__ void __launch_bounds__(MOST_THREADS, 1)
   block.threads = rows.shape.threads;
   for (;;) {
     __syncthreads();
-    if (threadIdx.x == 0) taken = atomicAdd(next, (unsigned long long)ROWS_AT_ONCE);
+    if (threadIdx.x == 0) taken = atomicAdd(next, (unsigned long long)at_once);
     __syncthreads();
     uint64_t first = taken;
     if (first >= job.rows) break;
-    for (uint64_t i = first; i < first + ROWS_AT_ONCE && i < job.rows; ++i) {
+    for (uint64_t i = first; i < first + at_once && i < job.rows; ++i) {
       uint64_t count = job.end[i] - job.first[i];
       if (count < rows.least || count > rows.most) continue;
       pd_newton_row row = newton_solve_row(&block, i);
@@ -54,7 +54,7 @@ extern "C" cudaError_t pd_gpu_newton_solve(const struct pd_newton_job *job,
                                            unsigned long long *next,
                                            struct pd_gpu_newton_found *found, cudaStream_t stream) {
   size_t bytes = rows->scratch != nullptr ? 0 : rows->shape.numbers * sizeof(double);
-  uint64_t chunks = (job->rows + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE, blocks = (uint64_t)rows->blocks;
+  uint64_t blocks = (uint64_t)rows->blocks;
   int each = 1;
   cudaError_t code =
       cudaFuncSetAttribute(newton_rows, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
@@ -63,9 +63,13 @@ extern "C" cudaError_t pd_gpu_newton_solve(const struct pd_newton_job *job,
                                                          bytes);
   if (code != cudaSuccess) return code;
   if (rows->scratch == nullptr) blocks = (uint64_t)(each > 0 ? each : 1) * rows->processors;
-  if (blocks > chunks) blocks = chunks;
+  if (blocks > job->rows) blocks = job->rows;
   if (blocks == 0) return cudaSuccess;
-  newton_rows<<<(unsigned)blocks, rows->shape.threads, bytes, stream>>>(*job, *rows, next, found);
+  uint64_t at_once = job->rows / (blocks * TURNS);
+  if (at_once < 1) at_once = 1;
+  if (at_once > MOST_AT_ONCE) at_once = MOST_AT_ONCE;
+  newton_rows<<<(unsigned)blocks, rows->shape.threads, bytes, stream>>>(*job, *rows, next,
+                                                                        (int)at_once, found);
   return cudaGetLastError();
 }
 
