@@ -6,6 +6,8 @@
 
 /* Ranges are cut between so many parts of a mode, whose nonzeros are counted. */
 enum { PD_PART_BUCKETS = 1 << 16 };
+/* Rows, or indices of rows, that a thread is worth starting for. */
+enum { PD_PART_GRAIN = 1 << 16 };
 
 struct pd_part_making {
   polyad_team *team; /* NULL: nothing travels, and what a team would have is only counted */
@@ -54,12 +56,17 @@ struct pd_part_layer {
 struct pd_part_layer pd_part_layers(const struct pd_part *part, int mode, int size);
 /** The first row of home `k` in a layer's range of `length` rows from `first` on. */
 uint64_t pd_part_home(const struct pd_part_layer *layer, uint64_t first, uint64_t length, int k);
+/** The places of `mark` that are `wanted`, counted from `first` on, ascending: a list that is the
+ * caller's to free. */
+polyad_status pd_part_list(polyad_context *context, const unsigned char *mark, uint64_t length,
+                           unsigned char wanted, uint64_t first, uint64_t **list, uint64_t *count);
 /** Gives the rows of a home their owners. Every member that has a row, as number in the layer,
- * makes a key: index * members + member, the indices counted from any one on. Keys ascend.
+ * makes a key: index * members + member, the indices counted from any one on. Keys ascend. The
+ * owners are the same ones whatever the number of threads.
  * @param load   room for a number of each member
  * @param[out] owner  of the row of every key, as number in the layer */
-void pd_part_settle(const uint64_t *keys, uint64_t count, int members, uint64_t *load,
-                    uint32_t *owner);
+void pd_part_settle(const polyad_context *context, const uint64_t *keys, uint64_t count,
+                    int members, uint64_t *load, uint32_t *owner);
 
 /** Finds the cell of every nonzero of `mine`, and brings all to the members whose cells they are
  * in: making->record. Needs making->cut. */

@@ -3,7 +3,12 @@
  * of the rows that their nonzeros have come together, and every row gets an owner: of the members
  * that have it the one with the fewest rows so far, after the rows that only one has; a row that
  * nobody has stays at its home. The answers go back, and members tell the owners which rows they
- * read. */
+ * read.
+ *
+ * Every step but one is shared by threads, each of which has a piece of a list; where what a piece
+ * finds begins is known before it is written, so that the result is that of one thread. Which of
+ * several members gets a row depends on all rows before it: one thread goes through them, which
+ * takes a nanosecond or two for each (part_settle.c). */
 #include "core/bits.h"
 #include "core/radix_sort.h"
 #include "plan/part_making.h"
@@ -37,23 +42,6 @@ uint64_t pd_part_home(const struct pd_part_layer *layer, uint64_t first, uint64_
   uint64_t members = (uint64_t)layer->members;
   uint64_t begin = (uint64_t)k * ((length + members - 1) / members);
   return first + (begin < length ? begin : length);
-}
-
-/* Rows that one member has come before those that several have. */
-void pd_part_settle(const uint64_t *keys, uint64_t count, int members, uint64_t *load,
-                    uint32_t *owner) {
-  const uint64_t each = (uint64_t)members;
-  memset(load, 0, (size_t)members * sizeof *load);
-  for (int several = 0; several < 2; ++several)
-    for (uint64_t begin = 0, end; begin < count; begin = end) {
-      uint64_t best = keys[begin] % each, behind = keys[begin] - best + each;
-      for (end = begin + 1; end < count && keys[end] < behind; ++end)
-        if (load[keys[end] % each] < load[best]) best = keys[end] % each;
-      if (several != (end - begin > 1)) continue;
-      ++load[best];
-      for (uint64_t j = begin; j < end; ++j)
-        owner[j] = (uint32_t)best;
-    }
 }
 
 /* ---- a member's layer ------------------------------------------------------------------------ */
@@ -112,15 +100,24 @@ static polyad_status find_touched(polyad_context *context, const struct pd_part_
     status = pd_part_there_mark(context, making, mode, layer->first, layer->length, has);
   else
     mark_touched(context, making, mode, layer->first, has);
-  for (uint64_t i = 0; i < layer->length; ++i)
-    layer->touched_count += has[i];
-  if (status == POLYAD_OK) status = PD_NEW(context, layer->touched_count, &layer->touched);
+  if (status == POLYAD_OK)
+    status = pd_part_list(context, has, layer->length, 1, layer->first, &layer->touched,
+                          &layer->touched_count);
   if (status == POLYAD_OK) status = PD_NEW(context, layer->touched_count, &layer->owner);
-  uint64_t next = 0;
-  for (uint64_t i = 0; i < layer->length && status == POLYAD_OK; ++i)
-    if (has[i]) layer->touched[next++] = layer->first + i;
   pd_free(context, has);
   return status;
+}
+
+/* How many indices of an ascending list lie before one. */
+static uint64_t before(const uint64_t *list, uint64_t count, uint64_t index) {
+  uint64_t begin = 0;
+  while (count > 0) {
+    uint64_t half = count / 2;
+    bool less = list[begin + half] < index;
+    begin += less ? half + 1 : 0;
+    count = less ? count - half - 1 : half;
+  }
+  return begin;
 }
 
 /* Parcels of the touched indices, or of what belongs to them, for their homes. */
@@ -129,8 +126,7 @@ static void lay_by_home(const struct layer *layer, void *list, size_t item,
   uint64_t begin = 0, end = 0;
   memset(parcel, 0, (size_t)layer->team->size * sizeof *parcel);
   for (int k = 0; k < layer->of.members; ++k, begin = end) {
-    while (end < layer->touched_count && layer->touched[end] < home_begin(layer, k + 1))
-      ++end;
+    end = before(layer->touched, layer->touched_count, home_begin(layer, k + 1));
     parcel[layer->rank[k]] = (struct pd_parcel){(char *)list + begin * item, (end - begin) * item};
   }
 }
@@ -149,6 +145,10 @@ static uint64_t listed(const struct layer *layer, int k) {
   return layer->from[layer->rank[k]].bytes / sizeof(uint64_t);
 }
 
+static const uint64_t *list_of(const struct layer *layer, int k) {
+  return layer->from[layer->rank[k]].data;
+}
+
 static polyad_status open_home(polyad_context *context, const struct layer *layer,
                                struct home *home) {
   uint64_t members = (uint64_t)layer->of.members, next = 0;
@@ -160,9 +160,12 @@ static polyad_status open_home(polyad_context *context, const struct layer *laye
   PD_TRY(PD_NEW(context, home->count, &home->owner));
   PD_TRY(PD_NEW(context, home->count, &home->answers));
   for (int k = 0; k < layer->of.members; ++k) {
-    const uint64_t *list = layer->from[layer->rank[k]].data;
-    for (uint64_t j = 0; j < listed(layer, k); ++j)
-      home->keys[next++] = (list[j] - begin) * members + (uint64_t)k;
+    const uint64_t *list = list_of(layer, k), count = listed(layer, k);
+    int threads = pd_threads_for(context, count, PD_PART_GRAIN);
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (uint64_t j = 0; j < count; ++j)
+      home->keys[next + j] = (list[j] - begin) * members + (uint64_t)k;
+    next += count;
   }
   return pd_sort_u64(context, home->count, home->keys, pd_bit_length(rows * members), NULL, 0);
 }
@@ -175,32 +178,59 @@ static void close_home(polyad_context *context, struct home *home) {
 static polyad_status keep_rest(polyad_context *context, struct layer *layer,
                                const struct home *home) {
   uint64_t begin = home_begin(layer, layer->me), rows = home_begin(layer, layer->me + 1) - begin;
-  uint64_t members = (uint64_t)layer->of.members, had = 0, j = 0;
-  for (uint64_t k = 0; k < home->count; ++k)
-    had += k == 0 || home->keys[k] / members != home->keys[k - 1] / members;
-  PD_TRY(PD_NEW(context, rows - had, &layer->kept));
-  for (uint64_t i = 0; i < rows; ++i) {
-    if (j == home->count || home->keys[j] / members != i)
-      layer->kept[layer->kept_count++] = begin + i;
-    while (j < home->count && home->keys[j] / members == i)
-      ++j;
-  }
-  return POLYAD_OK;
+  uint64_t members = (uint64_t)layer->of.members;
+  unsigned char *has = NULL;
+  PD_TRY(PD_NEW_ZERO(context, rows, &has));
+  int threads = pd_threads_for(context, home->count, PD_PART_GRAIN);
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (uint64_t j = 0; j < home->count; ++j) /* threads may meet at a row */
+    __atomic_store_n(&has[home->keys[j] / members], 1, __ATOMIC_RELAXED);
+  polyad_status status =
+      pd_part_list(context, has, rows, 0, begin, &layer->kept, &layer->kept_count);
+  pd_free(context, has);
+  return status;
 }
 
-/* Owners go back in the order of the lists: keys of one member ascend as its list does. */
-static void lay_answers(struct layer *layer, struct home *home) {
-  uint64_t members = (uint64_t)layer->of.members, next = 0;
+/* Where the answers of every member begin. */
+static void lay_answers(struct layer *layer, const struct home *home) {
+  uint64_t next = 0;
   memset(layer->to, 0, (size_t)layer->team->size * sizeof *layer->to);
   for (int k = 0; k < layer->of.members; ++k) {
     uint64_t count = listed(layer, k);
     layer->to[layer->rank[k]] =
         (struct pd_parcel){home->answers + next, count * sizeof *home->answers};
-    home->load[k] = next;
     next += count;
   }
-  for (uint64_t j = 0; j < home->count; ++j)
-    home->answers[home->load[home->keys[j] % members]++] = home->owner[j];
+}
+
+/* The answers of the keys from `begin` to `end`. Keys of one member ascend as its list does: so
+ * many of them come before `begin` as it has indices whose keys are less. */
+static void answer_some(const struct layer *layer, const struct home *home, uint64_t begin,
+                        uint64_t end, uint64_t *next) {
+  uint64_t members = (uint64_t)layer->of.members, first = home_begin(layer, layer->me);
+  if (begin == end) return;
+  for (uint64_t k = 0; k < members; ++k) {
+    const struct pd_parcel *to = &layer->to[layer->rank[k]];
+    uint64_t row = home->keys[begin] / members + (home->keys[begin] % members > k);
+    next[k] = (uint64_t)((uint32_t *)to->data - home->answers) +
+              before(list_of(layer, (int)k), listed(layer, (int)k), first + row);
+  }
+  for (uint64_t j = begin; j < end; ++j)
+    home->answers[next[home->keys[j] % members]++] = home->owner[j];
+}
+
+/* Owners go back in the order of the lists. */
+static polyad_status answer(polyad_context *context, struct layer *layer, const struct home *home) {
+  int threads = pd_threads_for(context, home->count, PD_PART_GRAIN);
+  uint64_t members = (uint64_t)layer->of.members, *next = NULL;
+  PD_TRY(PD_NEW(context, pd_mul_saturated(members, (uint64_t)threads), &next));
+  lay_answers(layer, home);
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (int t = 0; t < threads; ++t)
+    answer_some(layer, home, pd_part_begin(home->count, t, threads),
+                pd_part_begin(home->count, t + 1, threads), next + (uint64_t)t * members);
+  pd_free(context, next);
+  return POLYAD_OK;
 }
 
 /* Gives every row of this home an owner, and its members the answers. */
@@ -208,9 +238,9 @@ static polyad_status settle_home(polyad_context *context, struct layer *layer) {
   struct home home = {0};
   polyad_status status = POLYAD_OK;
   PD_TRY_CLEANUP(open_home(context, layer, &home));
-  pd_part_settle(home.keys, home.count, layer->of.members, home.load, home.owner);
+  pd_part_settle(context, home.keys, home.count, layer->of.members, home.load, home.owner);
   PD_TRY_CLEANUP(keep_rest(context, layer, &home));
-  lay_answers(layer, &home);
+  PD_TRY_CLEANUP(answer(context, layer, &home));
   lay_by_home(layer, layer->owner, sizeof *layer->owner, layer->from);
   status = pd_team_exchange(context, layer->team, layer->to, layer->from);
 cleanup:
@@ -220,35 +250,112 @@ cleanup:
 
 /* ---- the rows of a member ------------------------------------------------------------------ */
 
+/* Numbering the rows by threads: each has a piece of the range, and `next` has for every member
+ * of the layer the row that its next one gets there; at first how many it has there. */
+struct numbering {
+  const struct layer *layer;
+  struct pd_part_mode *mode;
+  uint64_t *local;
+  int threads;
+  uint64_t *next; /* members of the layer for each thread */
+};
+
+/* A thread's piece of the touched indices, and of those that are kept. */
+struct piece {
+  uint64_t a, a_end, b, b_end;
+};
+
+static struct piece piece_of(const struct numbering *of, int t) {
+  const struct layer *layer = of->layer;
+  uint64_t begin = layer->first + pd_part_begin(layer->length, t, of->threads);
+  uint64_t end = layer->first + pd_part_begin(layer->length, t + 1, of->threads);
+  return (struct piece){.a = before(layer->touched, layer->touched_count, begin),
+                        .a_end = before(layer->touched, layer->touched_count, end),
+                        .b = before(layer->kept, layer->kept_count, begin),
+                        .b_end = before(layer->kept, layer->kept_count, end)};
+}
+
+static uint64_t *next_of(const struct numbering *of, int t) {
+  return of->next + (uint64_t)t * (uint64_t)of->layer->of.members;
+}
+
+static void count_piece(const struct numbering *of, int t) {
+  struct piece piece = piece_of(of, t);
+  uint64_t *next = next_of(of, t);
+  for (uint64_t a = piece.a; a < piece.a_end; ++a)
+    ++next[of->layer->owner[a]];
+  next[of->layer->me] += piece.b_end - piece.b;
+}
+
+/* The rows of member k of the layer come next, of each thread's piece in turn. */
+static uint64_t part_owners_place(const struct numbering *of, int k, uint64_t at) {
+  for (int t = 0; t < of->threads; ++t) {
+    uint64_t count = next_of(of, t)[k];
+    next_of(of, t)[k] = at;
+    at += count;
+  }
+  return at;
+}
+
+/* Own rows come first, then the others' by owner. */
+static void place_owners(const struct numbering *of) {
+  const struct layer *layer = of->layer;
+  struct pd_part_mode *mode = of->mode;
+  uint64_t at = mode->owned = part_owners_place(of, layer->me, 0);
+  for (int rank = 0, k = 0; rank < layer->team->size; ++rank) {
+    bool here = k < layer->of.members && layer->rank[k] == rank;
+    mode->held[rank] = at;
+    if (here && k != layer->me) at = part_owners_place(of, k, at);
+    k += here;
+  }
+  mode->held[layer->team->size] = mode->rows = at;
+}
+
+static void number_piece(const struct numbering *of, int t) {
+  const struct layer *layer = of->layer;
+  struct piece piece = piece_of(of, t);
+  uint64_t *next = next_of(of, t);
+  while (piece.a < piece.a_end || piece.b < piece.b_end) {
+    bool kept = piece.a == piece.a_end ||
+                (piece.b < piece.b_end && layer->kept[piece.b] < layer->touched[piece.a]);
+    uint64_t index = kept ? layer->kept[piece.b] : layer->touched[piece.a];
+    uint64_t row = next[kept ? (uint32_t)layer->me : layer->owner[piece.a]]++;
+    of->mode->index[row] = index;
+    of->local[index - layer->first] = row;
+    piece.a += !kept;
+    piece.b += kept;
+  }
+}
+
 /* Local rows: own ones in the order of their indices, then the others' by owner. */
 static polyad_status number_rows(polyad_context *context, const struct layer *layer,
                                  struct pd_part_mode *mode, uint64_t *local) {
-  uint64_t size = (uint64_t)layer->team->size, a = 0, b = 0;
+  int threads = pd_threads_for(context, layer->length, PD_PART_GRAIN);
+  struct numbering of = {.layer = layer, .mode = mode, .local = local, .threads = threads};
+  uint64_t counts = pd_mul_saturated((uint64_t)layer->of.members, (uint64_t)threads);
   PD_TRY(PD_NEW(context, layer->touched_count + layer->kept_count, &mode->index));
-  PD_TRY(PD_NEW_ZERO(context, size + 1, &mode->held));
-  while (a < layer->touched_count || b < layer->kept_count) {
-    bool kept =
-        a == layer->touched_count || (b < layer->kept_count && layer->kept[b] < layer->touched[a]);
-    if (!kept && layer->owner[a] != (uint32_t)layer->me) {
-      ++mode->held[layer->rank[layer->owner[a++]] + 1];
-      continue;
-    }
-    mode->index[mode->owned++] = kept ? layer->kept[b++] : layer->touched[a++];
-  }
-  mode->held[0] = mode->owned;
-  for (uint64_t k = 0; k < size; ++k)
-    mode->held[k + 1] += mode->held[k];
-  mode->rows = mode->held[size];
-  /* held[k] counts up to where member k + 1's rows begin, and is then moved back. */
-  for (a = 0; a < layer->touched_count; ++a)
-    if (layer->owner[a] != (uint32_t)layer->me)
-      mode->index[mode->held[layer->rank[layer->owner[a]]]++] = layer->touched[a];
-  memmove(mode->held + 1, mode->held, size * sizeof *mode->held);
-  mode->held[0] = mode->owned;
-  for (uint64_t i = 0; i < mode->rows; ++i)
-    local[mode->index[i] - layer->first] = i;
+  PD_TRY(PD_NEW(context, (uint64_t)layer->team->size + 1, &mode->held));
+  PD_TRY(PD_NEW_ZERO(context, counts, &of.next));
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (int t = 0; t < threads; ++t)
+    count_piece(&of, t);
+  place_owners(&of);
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (int t = 0; t < threads; ++t)
+    number_piece(&of, t);
+  pd_free(context, of.next);
   if (mode->rows == 0) mode->rows = 1;
   return POLYAD_OK;
+}
+
+/* The rows that a member has told of. */
+static void list_lent(polyad_context *context, const struct layer *layer, const uint64_t *local,
+                      const struct pd_parcel *told, uint64_t *lent) {
+  const uint64_t *index = told->data, count = told->bytes / sizeof *index;
+  int threads = pd_threads_for(context, count, PD_PART_GRAIN);
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (uint64_t j = 0; j < count; ++j)
+    lent[j] = local[index[j] - layer->first];
 }
 
 /* Tells the owners which of their rows this member reads. */
@@ -265,9 +372,7 @@ static polyad_status lend_rows(polyad_context *context, struct layer *layer, con
     mode->lent[k + 1] = mode->lent[k] + layer->from[k].bytes / sizeof(uint64_t);
   if (status == POLYAD_OK) status = PD_NEW(context, mode->lent[size], &mode->lent_row);
   for (uint64_t k = 0; k < size && status == POLYAD_OK; ++k)
-    for (uint64_t j = mode->lent[k]; j < mode->lent[k + 1]; ++j)
-      mode->lent_row[j] =
-          local[((const uint64_t *)layer->from[k].data)[j - mode->lent[k]] - layer->first];
+    list_lent(context, layer, local, &layer->from[k], mode->lent_row + mode->lent[k]);
   pd_free(context, memory);
   return status;
 }

@@ -110,6 +110,18 @@ polyad_status pd_part_there_open(polyad_context *context, struct pd_part_making 
   return part_there_agree(context, making, status);
 }
 
+static void add_to_buckets(const polyad_context *context, const uint32_t *degree, uint64_t length,
+                           uint64_t width, double *nonzeros) {
+  uint64_t buckets = (length + width - 1) / width;
+  int threads = pd_threads_for(context, length, PD_PART_GRAIN);
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (uint64_t b = 0; b < buckets; ++b) {
+    uint64_t end = length - b * width < width ? length : (b + 1) * width;
+    for (uint64_t i = b * width; i < end; ++i)
+      nonzeros[b] += degree[i];
+  }
+}
+
 polyad_status pd_part_there_count(polyad_context *context, const struct pd_part_making *making,
                                   int mode, uint64_t width, double *nonzeros) {
   const struct pd_part_there *there = making->there;
@@ -117,8 +129,7 @@ polyad_status pd_part_there_count(polyad_context *context, const struct pd_part_
   uint32_t *degree = NULL;
   PD_TRY(PD_NEW_ZERO(context, length, &degree)); /* a share may be of shorter modes */
   polyad_status status = steps_of(there)->degrees(context, there->share, mode, degree);
-  for (uint64_t i = 0; i < length && status == POLYAD_OK; ++i)
-    nonzeros[i / width] += degree[i];
+  if (status == POLYAD_OK) add_to_buckets(context, degree, length, width, nonzeros);
   pd_free(context, degree);
   return status;
 }
@@ -192,6 +203,14 @@ polyad_status pd_part_there_deal(polyad_context *context, struct pd_part_making 
 
 /* ---- the member's tensor --------------------------------------------------------------------- */
 
+static void bytes_of_bits(const polyad_context *context, const uint32_t *bits, uint64_t length,
+                          unsigned char *has) {
+  int threads = pd_threads_for(context, length, PD_PART_GRAIN);
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (uint64_t i = 0; i < length; ++i)
+    has[i] = bits[i / 32] >> i % 32 & 1;
+}
+
 polyad_status pd_part_there_mark(polyad_context *context, const struct pd_part_making *making,
                                  int mode, uint64_t first, uint64_t length, unsigned char *has) {
   const struct pd_part_there *there = making->there;
@@ -200,8 +219,7 @@ polyad_status pd_part_there_mark(polyad_context *context, const struct pd_part_m
   PD_TRY(PD_NEW(context, (length + 31) / 32, &bits));
   polyad_status status = steps_of(there)->mark(context, there->request->device, there->index[mode],
                                                making->count, first, length, bits);
-  for (uint64_t i = 0; i < length && status == POLYAD_OK; ++i)
-    has[i] = bits[i / 32] >> i % 32 & 1;
+  if (status == POLYAD_OK) bytes_of_bits(context, bits, length, has);
   pd_free(context, bits);
   return status;
 }
@@ -216,7 +234,10 @@ polyad_status pd_part_there_number(polyad_context *context, const struct pd_part
   PD_TRY(PD_NEW_ZERO(context, length, &number));
   /* Indices that are rows here; nobody else's have a number. */
   const struct pd_part_mode *of = &making->part->mode[mode];
-  for (uint64_t i = 0; i < of->held[making->size]; ++i)
+  const uint64_t rows = of->held[making->size];
+  int threads = pd_threads_for(context, rows, PD_PART_GRAIN);
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (uint64_t i = 0; i < rows; ++i)
     number[of->index[i] - cut[0]] = (uint32_t)local[of->index[i] - cut[0]];
   polyad_status status = steps_of(there)->renumber(
       context, there->request->device, there->index[mode], making->count, cut[0], length, number);
