@@ -356,8 +356,10 @@ static int write_report(struct cpd *cpd, int argc, char **argv) {
 
 static void print_summary(const struct cpd *cpd) {
   const polyad_run_info *info = &cpd->info;
-  printf("rank %llu, %s, %s on %s: ", (unsigned long long)cpd->rank, cpd->algorithm,
+  printf("rank %llu, %s, %s on %s", (unsigned long long)cpd->rank, cpd->algorithm,
          polyad_plan_format(cpd->plan), polyad_plan_device(cpd->plan));
+  if (cpd->session.team != NULL) printf(" by %d processes", polyad_team_size(cpd->session.team));
+  printf(": ");
   if (cli_is_apr(cpd->algorithm))
     printf("log-likelihood %.10g, KKT violation %.3g", info->log_likelihood, info->kkt_violation);
   else

@@ -34,7 +34,9 @@ static const struct pd_mpi_module *find_module(const char **why_not) {
   bool hydra = getenv("PMI_SIZE") != NULL && getenv("OMPI_COMM_WORLD_SIZE") == NULL;
   const struct pd_mpi_module *module = pd_module_mpi(known[hydra ? 1 : 0].name, why_not);
   if (module != NULL || hydra) return module;
-  return pd_module_mpi(known[1].name, why_not);
+  bool launched = getenv("OMPI_COMM_WORLD_SIZE") != NULL; /* by Open MPI: the other is no help */
+  const char *why_neither = "";
+  return launched ? NULL : pd_module_mpi(known[1].name, &why_neither);
 }
 
 static polyad_status create(polyad_context *context, int communicator, polyad_team **team) {

@@ -151,6 +151,15 @@ def test_a_missing_module_of_portable_kernels_is_named(polyad, tmp_path, argumen
     polyad.ok("cpd", "good.tns", "-r", "2", "--device", "cpu", env=env)
 
 
+@pytest.mark.parametrize("variable, module", [
+    ("OMPI_COMM_WORLD_SIZE", "Open MPI module (libpolyad_mpi_openmpi.so)"),
+    ("PMI_SIZE", "MPICH module (libpolyad_mpi_mpich.so)")])
+def test_a_missing_module_is_that_of_the_launcher(polyad, tmp_path, variable, module):
+    launcher = {"OMPI_COMM_WORLD_SIZE": None, "PMI_SIZE": None, variable: "2"}
+    polyad.fails(1, "cpd", "good.tns", "-r", "2", "--device", "cpu", env={**without_modules(tmp_path), **launcher},
+                 says=("several processes need MPI", module))
+
+
 @pytest.mark.parametrize("name", ["polyad", "another-name", "-polyad", ""])
 def test_another_start_keeps_name_arguments_and_input(polyad, name):
     """Options after the file: what getopt_long() reorders comes in the old order again."""

@@ -102,6 +102,13 @@ def test_several_processes_find_what_one_finds(polyad, method, sizes):
         assert polyad.path("a.ktensor").read_bytes() == polyad.path("b.ktensor").read_bytes()
 
 
+def test_the_summary_says_how_many_compute_together(noisy):
+    """With a launcher that does not connect them each would say what one says."""
+    done = run(noisy, 3, "cpd", "x.ptn", "-r", "3", "-i", "2")
+    assert done.returncode == 0 and done.stdout.count(" on cpu by 3 processes: fit ") == 1, done.stdout
+    assert " processes" not in noisy.ok("cpd", "x.ptn", "-r", "3", "-i", "2", "--device", "cpu").out.decode()
+
+
 @pytest.mark.parametrize("size", SIZES)
 def test_what_is_counted_beforehand_is_what_processes_have(noisy, size):
     told_before = noisy.json("plan", "x.ptn", "-r", "3", "--ranks", str(size), "--seconds", "1")
