@@ -1,6 +1,7 @@
 /* Plans: options, choice, explanation, memory, ownership, tuning, registry. */
 #include "harness.h"
 
+#include "formats/csf/csf_layout.h"
 #include "formats/flycoo/flycoo_layout.h"
 #include "plan/choose.h"
 #include "plan/plan.h"
@@ -552,6 +553,41 @@ static void test_phi_has_an_estimate_of_its_own(void **state) {
   polyad_context_destroy(context);
 }
 
+/* Facts of generated tensors on which one and two trees were timed
+ * (bench/results/cpu/csf_trees.txt): a leaf that fits into a cache is written for nothing, a long
+ * one of short fibers is not. */
+static void test_trees_of_csf(void **state) {
+  (void)state;
+  static const struct {
+    int order;
+    uint64_t nnz, dims[5], fibers[5];
+    int trees; /* the faster number, at both ranks */
+  } measured[] = {
+      {4, 992847, {183, 24, 1140, 1717}, {122085, 306907, 522088, 207779}, 1},
+      {4, 930483, {2482, 2862, 14036, 17}, {924208, 513778, 1776, 930483}, 1},
+      {3, 1537588, {12092, 9184, 28818}, {1032085, 1265009, 6747}, 1},
+      {4, 1066135, {6186, 24, 77, 32}, {58637, 897149, 573572, 741364}, 1},
+      {5, 1040878, {165427, 11374, 2, 100, 89}, {536846, 1040663, 1040878, 1040878, 1040878}, 2},
+  };
+  for (size_t t = 0; t < sizeof measured / sizeof *measured; ++t)
+    for (uint64_t rank = 16; rank <= 32; rank += 16)
+      for (int wide = 0; wide < 2; ++wide) {
+        struct pd_traits traits = {.order = measured[t].order, .nnz = measured[t].nnz};
+        const struct pd_request request = {.variant = "auto",
+                                           .kernel = POLYAD_KERNEL_MTTKRP,
+                                           .precision = wide ? POLYAD_F64 : POLYAD_F32,
+                                           .rank = rank,
+                                           .threads = 1};
+        struct pd_csf_shape shape;
+        for (int n = 0; n < traits.order; ++n) {
+          traits.dims[n] = traits.nonempty[n] = measured[t].dims[n];
+          traits.fibers[n] = measured[t].fibers[n];
+        }
+        pd_csf_choose(&traits, &request, &shape);
+        assert_int_equal(shape.trees, measured[t].trees);
+      }
+}
+
 static void test_mttkrp_arguments(void **state) {
   (void)state;
   polyad_context *context = make_context();
@@ -740,6 +776,7 @@ int main(void) {
       cmocka_unit_test(test_full_tensors_are_dense),
       cmocka_unit_test(test_sweeps_of_a_run),
       cmocka_unit_test(test_phi_has_an_estimate_of_its_own),
+      cmocka_unit_test(test_trees_of_csf),
       cmocka_unit_test(test_mttkrp_arguments),
       cmocka_unit_test(test_format_list),
       cmocka_unit_test(test_traits),

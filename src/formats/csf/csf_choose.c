@@ -43,6 +43,17 @@ static double far_row(const struct pd_traits *traits, const struct pd_request *r
          (pd_line_nanoseconds((double)traits->nonempty[leaf] * row) - pd_line_nanoseconds(0));
 }
 
+/* What a row that is written costs where the one before was not its neighbour: nothing where the
+ * output fits into a core's own cache, else it waits for memory. Fitted on six generated tensors.
+ */
+static double far_write(const struct pd_traits *traits, const struct pd_request *request,
+                        int mode) {
+  const double NEAR_BYTES = 2e6;
+  double bytes = (double)traits->nonempty[mode] * (double)request->rank *
+                 (double)pd_type_bytes(request->precision);
+  return bytes < NEAR_BYTES ? 0 : (1 - NEAR_BYTES / bytes) * (32 + 1.6 * (double)request->rank);
+}
+
 /* Phi takes so many times as long as MTTKRP above the leaves, and each nonzero so many nanoseconds
  * more: its model and its weight are its own, however few the fibers are. */
 static const double PHI_TREE = 2.3, PHI_WEIGHT = 3;
@@ -63,7 +74,13 @@ static double nanoseconds(const struct pd_traits *traits, const struct pd_reques
     if (level > 0) /* a private copy per thread: set to zero, filled at random, added up */
       time += (double)traits->dims[mode] * rank * 0.8 * request->threads;
     time += nnz * far;
-    if (level == traits->order - 1) time += nnz * (0.25 * rank + far);
+    double far_rows = 0;
+    if (level == 0) far_rows = (double)traits->nonempty[mode];
+    if (level == traits->order - 1) { /* rows of a fiber ascend */
+      far_rows = fibers;
+      time += nnz * far;
+    }
+    time += far_rows * far_write(traits, request, mode);
     if (request->kernel == POLYAD_KERNEL_PHI) time = PHI_TREE * time + nnz * PHI_WEIGHT;
     if (t == 0 || time < best) best = time;
   }
