@@ -12,7 +12,7 @@ static void bcsf_estimate_bytes(const struct pd_traits *traits, const struct pd_
     like.tree[n] = pd_fibers_like(traits, levels);
   }
   *storage = pd_storage_bytes(&pd_bcsf_format, &like);
-  *building = pd_add_saturated(*storage, pd_nz_sorting_bytes(traits->nnz, 1));
+  *building = pd_add_saturated(*storage, pd_nz_sorted_bytes(traits, request));
 }
 
 static void bcsf_arrays(void *storage, struct pd_arrays *arrays) {
@@ -36,19 +36,21 @@ static polyad_status bcsf_build(polyad_context *context, polyad_tensor *tensor, 
   polyad_status status = POLYAD_OK;
   struct pd_bcsf *bcsf = storage;
   struct pd_traits traits;
-  uint32_t *permutation = NULL;
+  struct pd_room room = {0};
+  polyad_tensor sorted = {.context = context};
   PD_TRY_CLEANUP(pd_traits_of_request(context, tensor, request, &traits));
   pd_nz_init(&bcsf->head, &ops, tensor);
-  PD_TRY_CLEANUP(PD_NEW(context, tensor->nnz, &permutation));
   for (int n = 0; n < tensor->order; ++n) {
     int levels[POLYAD_MAX_ORDER];
     pd_fibers_levels(tensor->order, tensor->dims, n, pd_fibers_leaf(&traits, n), levels);
-    PD_TRY_CLEANUP(pd_nz_sort_modes(context, tensor, levels, permutation));
-    PD_TRY_CLEANUP(pd_fibers_build(context, tensor, levels, (uint32_t)tensor->nnz, permutation,
+    PD_TRY_CLEANUP(pd_sorted_by_modes(context, tensor, levels, &room, &sorted));
+    PD_TRY_CLEANUP(pd_fibers_build(context, &sorted, levels, (uint32_t)tensor->nnz, NULL,
                                    PD_BCSF_FIBER_MOST, &bcsf->tree[n]));
+    pd_tensor_free_arrays(&sorted);
   }
 cleanup:
-  pd_free(context, permutation);
+  pd_tensor_free_arrays(&sorted);
+  pd_room_destroy(context, &room);
   return status;
 }
 

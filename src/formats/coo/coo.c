@@ -62,7 +62,7 @@ static void coo_estimate_bytes(const struct pd_traits *traits, const struct pd_r
   if (flats > 0) {
     *storage = pd_add_saturated(
         *storage, pd_coo_flat_bytes(flats, traits->order, traits->nnz, request->precision));
-    *building = pd_add_saturated(*storage, pd_nz_sorting_bytes(traits->nnz, 1));
+    *building = pd_add_saturated(*storage, pd_nz_sorted_bytes(traits, request));
     return;
   }
   if (permuted)

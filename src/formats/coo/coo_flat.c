@@ -1,5 +1,4 @@
-/* The lists of "coo" for devices: the nonzeros are sorted by a permutation, and every mode's
- * indices and the values are gathered by it. */
+/* The lists of "coo" for devices: every mode's indices and the values, in sorted order. */
 #include "formats/coo/coo_flat.h"
 #include "core/numbers.h"
 #include "formats/sent.h"
@@ -24,19 +23,19 @@ polyad_status pd_coo_flat_build(polyad_context *context, const polyad_tensor *te
                                 const struct pd_traits *traits, const struct pd_request *request,
                                 struct pd_coo *coo) {
   polyad_status status = POLYAD_OK;
-  uint32_t *permutation = NULL;
-  PD_TRY(PD_NEW(context, tensor->nnz, &permutation));
+  struct pd_room room = {0};
+  polyad_tensor sorted = {.context = context};
   for (int n = 0; n < coo->flats; ++n) {
     struct pd_coo_flat *list = &coo->flat[n];
     flat_levels(traits, request, n, list->level);
-    PD_TRY_CLEANUP(pd_nz_sort_modes(context, tensor, list->level, permutation));
+    PD_TRY_CLEANUP(pd_sorted_by_modes(context, tensor, list->level, &room, &sorted));
     for (int l = 0; l < coo->order; ++l)
-      PD_TRY_CLEANUP(pd_nz_gather_index(context, tensor, list->level[l], tensor->nnz, permutation,
-                                        &list->index[l]));
-    PD_TRY_CLEANUP(pd_nz_gather_values(context, tensor, tensor->nnz, permutation, &list->values));
+      list->index[l] = pd_sorted_take(&sorted.index[list->level[l]]);
+    list->values = pd_sorted_take(&sorted.values);
   }
 cleanup:
-  pd_free(context, permutation);
+  pd_tensor_free_arrays(&sorted);
+  pd_room_destroy(context, &room);
   return status;
 }
 

@@ -12,7 +12,7 @@ static void fcoo_estimate_bytes(const struct pd_traits *traits, const struct pd_
   for (int n = 0; n < traits->order; ++n)
     like.mode[n].rows = (uint32_t)traits->nonempty[n];
   *storage = pd_storage_bytes(&pd_fcoo_format, &like);
-  *building = pd_add_saturated(*storage, pd_nz_sorting_bytes(traits->nnz, 1));
+  *building = pd_add_saturated(*storage, pd_nz_sorted_bytes(traits, request));
 }
 
 static double fcoo_estimate_seconds(const struct pd_traits *traits,
@@ -50,36 +50,27 @@ static void fcoo_decode(const void *storage, int mode, uint64_t first, int count
 
 static const struct pd_nz_ops ops = {.rows_together = true, .decode = fcoo_decode};
 
-/* Nonzeros in the order of their rows. */
-struct sorted {
-  const polyad_tensor *tensor;
-  const uint32_t *permutation;
-  int output;
-};
-
-static uint64_t fcoo_row_of(const struct sorted *sorted, uint64_t p) {
-  return pd_tensor_index(sorted->tensor, sorted->output, sorted->permutation[p]);
-}
-
+/* In the sorted indices of the rows. */
 static bool row_begins(const void *user, uint64_t p) {
-  return p == 0 || fcoo_row_of(user, p - 1) != fcoo_row_of(user, p);
+  const uint32_t *row = user;
+  return p == 0 || row[p - 1] != row[p];
 }
 
 /* The flags of nonzeros are the marks of rows that begin. */
-static polyad_status build_rows(polyad_context *context, const polyad_tensor *tensor, int output,
-                                const uint32_t *permutation, struct pd_fcoo_mode *mode) {
-  const struct sorted sorted = {tensor, permutation, output};
-  uint64_t nnz = tensor->nnz, units = (nnz + PD_FCOO_UNIT - 1) / PD_FCOO_UNIT;
+static polyad_status build_rows(polyad_context *context, const polyad_tensor *sorted,
+                                struct pd_fcoo_mode *mode) {
+  const uint32_t *index = sorted->index[mode->level[0]];
+  uint64_t nnz = sorted->nnz, units = (nnz + PD_FCOO_UNIT - 1) / PD_FCOO_UNIT;
   uint32_t *start = NULL;
   polyad_status status = POLYAD_OK;
-  PD_TRY_CLEANUP(pd_nz_mark(context, nnz, row_begins, &sorted, &mode->flags));
+  PD_TRY_CLEANUP(pd_nz_mark(context, nnz, row_begins, index, &mode->flags));
   PD_TRY_CLEANUP(pd_nz_marked(context, nnz, mode->flags, &start, &mode->rows));
   PD_TRY_CLEANUP(PD_NEW(context, mode->rows, &mode->row_id));
   PD_TRY_CLEANUP(PD_NEW(context, units, &mode->unit_row));
   int threads = pd_threads_for(context, nnz, 1 << 14);
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (uint32_t row = 0; row < mode->rows; ++row)
-    mode->row_id[row] = (uint32_t)fcoo_row_of(&sorted, start[row]);
+    mode->row_id[row] = index[start[row]];
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (uint64_t u = 0; u < units; ++u)
     mode->unit_row[u] = (uint32_t)pd_nz_piece_of(start, mode->rows, u * PD_FCOO_UNIT);
@@ -89,16 +80,18 @@ cleanup:
 }
 
 static polyad_status fcoo_build_mode(polyad_context *context, const polyad_tensor *tensor,
-                                     int output, uint32_t *permutation, struct pd_fcoo_mode *mode) {
+                                     int output, struct pd_room *room, struct pd_fcoo_mode *mode) {
+  polyad_tensor sorted = {.context = context};
   mode->level[0] = output;
   for (int n = 0, count = 1; n < tensor->order; ++n)
     if (n != output) mode->level[count++] = n;
-  PD_TRY(pd_nz_sort_modes(context, tensor, mode->level, permutation));
-  PD_TRY(build_rows(context, tensor, output, permutation, mode));
-  for (int l = 1; l < tensor->order; ++l)
-    PD_TRY(pd_nz_gather_index(context, tensor, mode->level[l], tensor->nnz, permutation,
-                              &mode->id[l]));
-  return pd_nz_gather_values(context, tensor, tensor->nnz, permutation, &mode->values);
+  polyad_status status = pd_sorted_by_modes(context, tensor, mode->level, room, &sorted);
+  if (status == POLYAD_OK) status = build_rows(context, &sorted, mode);
+  for (int l = 1; l < tensor->order && status == POLYAD_OK; ++l)
+    mode->id[l] = pd_sorted_take(&sorted.index[mode->level[l]]);
+  if (status == POLYAD_OK) mode->values = pd_sorted_take(&sorted.values);
+  pd_tensor_free_arrays(&sorted);
+  return status;
 }
 
 static polyad_status fcoo_build(polyad_context *context, polyad_tensor *tensor, bool take,
@@ -106,13 +99,12 @@ static polyad_status fcoo_build(polyad_context *context, polyad_tensor *tensor, 
   (void)take, (void)request;
   polyad_status status = POLYAD_OK;
   struct pd_fcoo *fcoo = storage;
-  uint32_t *permutation = NULL;
+  struct pd_room room = {0};
   pd_nz_init(&fcoo->head, &ops, tensor);
-  PD_TRY_CLEANUP(PD_NEW(context, tensor->nnz, &permutation));
   for (int n = 0; n < tensor->order; ++n)
-    PD_TRY_CLEANUP(fcoo_build_mode(context, tensor, n, permutation, &fcoo->mode[n]));
+    PD_TRY_CLEANUP(fcoo_build_mode(context, tensor, n, &room, &fcoo->mode[n]));
 cleanup:
-  pd_free(context, permutation);
+  pd_room_destroy(context, &room);
   return status;
 }
 

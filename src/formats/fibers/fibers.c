@@ -37,8 +37,8 @@ static void find_highest(const polyad_context *context, const polyad_tensor *ten
   for (uint32_t p = 0; p < tree->nnz; ++p) {
     int l = 0;
     while (p > 0 && l < leaf &&
-           pd_tensor_index(tensor, tree->level[l], permutation[p]) ==
-               pd_tensor_index(tensor, tree->level[l], permutation[p - 1]))
+           pd_tensor_index(tensor, tree->level[l], pd_nz_at(permutation, p)) ==
+               pd_tensor_index(tensor, tree->level[l], pd_nz_at(permutation, p - 1)))
       ++l;
     highest[p] = (uint8_t)l;
   }
@@ -71,7 +71,8 @@ static void fill_nodes(const polyad_tensor *tensor, const uint32_t *permutation,
   for (uint32_t p = begin; p < end; ++p)
     for (int l = highest[p]; l <= leaf; ++l) {
       if (l < leaf) tree->start[l][node[l]] = node[l + 1];
-      tree->id[l][node[l]++] = (uint32_t)pd_tensor_index(tensor, tree->level[l], permutation[p]);
+      tree->id[l][node[l]++] =
+          (uint32_t)pd_tensor_index(tensor, tree->level[l], pd_nz_at(permutation, p));
     }
 }
 

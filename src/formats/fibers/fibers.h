@@ -37,9 +37,9 @@ struct pd_fibers {
   uint8_t *whole; /* whether the piece has whole slices */
 };
 
-/** Builds the tree from `count` nonzeros, which the permutation sorts by the levels. A fiber of
- *  more than `fiber_most` nonzeros becomes several with the same id (0: any length). What was
- *  allocated is in the tree also on failure. */
+/** Builds the tree from `count` nonzeros, which the permutation sorts by the levels (NULL: they are
+ *  the tensor's, which is sorted so). A fiber of more than `fiber_most` nonzeros becomes several
+ * with the same id (0: any length). What was allocated is in the tree also on failure. */
 polyad_status pd_fibers_build(polyad_context *context, const polyad_tensor *tensor,
                               const int *levels, uint32_t count, const uint32_t *permutation,
                               uint32_t fiber_most, struct pd_fibers *tree);

@@ -1,6 +1,5 @@
 /* Building, checking and describing "fwc". */
 #include "core/numbers.h"
-#include "core/radix_sort.h"
 #include "formats/fibers/fibers.h"
 #include "formats/fwc/fwc_layout.h"
 #include "formats/storage.h"
@@ -14,7 +13,7 @@ static void fwc_estimate_bytes(const struct pd_traits *traits, const struct pd_r
   for (int n = 0; n < traits->order; ++n)
     like.mode[n].fibers = (uint32_t)traits->fibers[pd_fibers_leaf(traits, n)];
   *storage = pd_storage_bytes(&pd_fwc_format, &like);
-  *building = pd_add_saturated(*storage, pd_nz_sorting_bytes(traits->nnz, 1));
+  *building = pd_add_saturated(*storage, pd_nz_sorted_bytes(traits, request));
 }
 
 static void fwc_arrays(void *storage, struct pd_arrays *arrays) {
@@ -51,34 +50,24 @@ static void fwc_decode(const void *storage, int mode, uint64_t first, int count,
 
 static const struct pd_nz_ops ops = {.rows_together = true, .decode = fwc_decode};
 
-/* Where fibers begin, and the first nonzero of the tensor that each has. */
-static polyad_status find_fibers(polyad_context *context, const polyad_tensor *tensor,
-                                 const uint32_t *permutation, struct pd_fwc_mode *mode,
-                                 uint32_t **first) {
-  int shift[POLYAD_MAX_ORDER] = {0};
-  shift[mode->level[tensor->order - 1]] = PD_NZ_LEFT_OUT;
-  PD_TRY(pd_nz_runs(context, tensor, tensor->nnz, permutation, shift, &mode->start, &mode->fibers));
-  PD_TRY(PD_NEW(context, mode->fibers, first));
-  pd_gather(context, mode->fibers, mode->start, 4, permutation, 4, *first);
-  return POLYAD_OK;
-}
-
 static polyad_status fwc_build_mode(polyad_context *context, const polyad_tensor *tensor,
-                                    uint32_t *permutation, struct pd_fwc_mode *mode) {
+                                    struct pd_room *room, struct pd_fwc_mode *mode) {
   polyad_status status = POLYAD_OK;
-  uint32_t *first = NULL;
-  int leaf = tensor->order - 1;
-  PD_TRY_CLEANUP(pd_nz_sort_modes(context, tensor, mode->level, permutation));
-  PD_TRY_CLEANUP(find_fibers(context, tensor, permutation, mode, &first));
-  for (int l = 0; l <= leaf; ++l)
-    PD_TRY_CLEANUP(pd_nz_gather_index(context, tensor, mode->level[l],
-                                      l < leaf ? mode->fibers : tensor->nnz,
-                                      l < leaf ? first : permutation, &mode->id[l]));
-  PD_TRY_CLEANUP(pd_nz_gather_values(context, tensor, tensor->nnz, permutation, &mode->values));
+  polyad_tensor sorted = {.context = context};
+  int leaf = tensor->order - 1, shift[POLYAD_MAX_ORDER] = {0};
+  shift[mode->level[leaf]] = PD_NZ_LEFT_OUT;
+  PD_TRY_CLEANUP(pd_sorted_by_modes(context, tensor, mode->level, room, &sorted));
+  PD_TRY_CLEANUP(
+      pd_nz_runs(context, &sorted, tensor->nnz, NULL, shift, &mode->start, &mode->fibers));
+  for (int l = 0; l < leaf; ++l)
+    PD_TRY_CLEANUP(pd_nz_gather_index(context, &sorted, mode->level[l], mode->fibers, mode->start,
+                                      &mode->id[l]));
+  mode->id[leaf] = pd_sorted_take(&sorted.index[mode->level[leaf]]);
+  mode->values = pd_sorted_take(&sorted.values);
   status =
       pd_nz_pieces(context, tensor->nnz, PD_FWC_UNIT, mode->start, mode->fibers, &mode->unit_fiber);
 cleanup:
-  pd_free(context, first);
+  pd_tensor_free_arrays(&sorted);
   return status;
 }
 
@@ -88,17 +77,16 @@ static polyad_status fwc_build(polyad_context *context, polyad_tensor *tensor, b
   polyad_status status = POLYAD_OK;
   struct pd_fwc *fwc = storage;
   struct pd_traits traits;
-  uint32_t *permutation = NULL;
+  struct pd_room room = {0};
   PD_TRY_CLEANUP(pd_traits_of_request(context, tensor, request, &traits));
   pd_nz_init(&fwc->head, &ops, tensor);
-  PD_TRY_CLEANUP(PD_NEW(context, tensor->nnz, &permutation));
   for (int n = 0; n < tensor->order; ++n) {
     pd_fibers_levels(tensor->order, tensor->dims, n, pd_fibers_leaf(&traits, n),
                      fwc->mode[n].level);
-    PD_TRY_CLEANUP(fwc_build_mode(context, tensor, permutation, &fwc->mode[n]));
+    PD_TRY_CLEANUP(fwc_build_mode(context, tensor, &room, &fwc->mode[n]));
   }
 cleanup:
-  pd_free(context, permutation);
+  pd_room_destroy(context, &room);
   return status;
 }
 

@@ -15,7 +15,7 @@ static void hbcsf_estimate_bytes(const struct pd_traits *traits, const struct pd
     like.mode[n].tree = pd_fibers_like(traits, levels);
   }
   *storage = pd_storage_bytes(&pd_hbcsf_format, &like);
-  *building = pd_add_saturated(*storage, pd_add_saturated(pd_nz_sorting_bytes(traits->nnz, 1),
+  *building = pd_add_saturated(*storage, pd_add_saturated(pd_nz_sorted_bytes(traits, request),
                                                           pd_mul_saturated(traits->nnz, 4)));
 }
 
@@ -86,7 +86,7 @@ static const struct pd_nz_ops ops = {.rows_together = true, .decode = hbcsf_deco
 
 enum kind { SINGLE, LISTED, TREE, KINDS };
 
-/* Nonzeros in their order. */
+/* Nonzeros in their order; `order` NULL: the tensor's. */
 struct sorted {
   const polyad_tensor *tensor;
   const int *level;
@@ -94,7 +94,7 @@ struct sorted {
 };
 
 static uint64_t hbcsf_index_of(const struct sorted *sorted, int l, uint64_t p) {
-  return pd_tensor_index(sorted->tensor, sorted->level[l], sorted->order[p]);
+  return pd_tensor_index(sorted->tensor, sorted->level[l], pd_nz_at(sorted->order, p));
 }
 
 /* Where slices begin among `count` nonzeros. */
@@ -142,8 +142,8 @@ static void place_slices(struct slices *slices, struct division *to) {
 }
 
 static polyad_status hbcsf_divide(polyad_context *context, const polyad_tensor *tensor,
-                                  const int *level, const uint32_t *order, struct division *to) {
-  const struct sorted sorted = {tensor, level, order};
+                                  const int *level, struct division *to) {
+  const struct sorted sorted = {tensor, level, NULL};
   struct slices slices = {0};
   polyad_status status = POLYAD_OK;
   PD_TRY_CLEANUP(hbcsf_find_slices(context, &sorted, tensor->nnz, &slices.start, &slices.count));
@@ -156,8 +156,8 @@ static polyad_status hbcsf_divide(polyad_context *context, const polyad_tensor *
   place_slices(&slices, to);
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 64)
   for (uint32_t s = 0; s < slices.count; ++s)
-    memcpy(to->order + slices.target[s], order + slices.start[s],
-           (slices.start[s + 1] - slices.start[s]) * sizeof *order);
+    for (uint32_t p = slices.start[s]; p < slices.start[s + 1]; ++p)
+      to->order[slices.target[s] + p - slices.start[s]] = p;
 cleanup:
   PD_FREE(context, slices.start, slices.kind, slices.target);
   return status;
@@ -188,39 +188,43 @@ static polyad_status build_listed(polyad_context *context, const polyad_tensor *
 
 /* Fills the mode, whose levels are set; what was allocated is in it also on failure. */
 static polyad_status hbcsf_build_mode(polyad_context *context, const polyad_tensor *tensor,
-                                      struct pd_hbcsf_mode *mode) {
+                                      struct pd_room *room, struct pd_hbcsf_mode *mode) {
   polyad_status status = POLYAD_OK;
   struct division division = {0};
-  uint32_t *sorted = NULL;
-  PD_TRY_CLEANUP(PD_NEW(context, tensor->nnz, &sorted));
+  polyad_tensor sorted = {.context = context};
+  PD_TRY_CLEANUP(pd_sorted_by_modes(context, tensor, mode->level, room, &sorted));
   PD_TRY_CLEANUP(PD_NEW(context, tensor->nnz, &division.order));
-  PD_TRY_CLEANUP(pd_nz_sort_modes(context, tensor, mode->level, sorted));
-  PD_TRY_CLEANUP(hbcsf_divide(context, tensor, mode->level, sorted, &division));
+  PD_TRY_CLEANUP(hbcsf_divide(context, &sorted, mode->level, &division));
   mode->singles = division.count[SINGLE];
   mode->listed = division.count[LISTED];
-  PD_TRY_CLEANUP(build_singles(context, tensor, division.order, mode));
-  PD_TRY_CLEANUP(build_listed(context, tensor, division.order + mode->singles, mode));
-  PD_TRY_CLEANUP(pd_fibers_build(context, tensor, mode->level, division.count[TREE],
+  PD_TRY_CLEANUP(build_singles(context, &sorted, division.order, mode));
+  PD_TRY_CLEANUP(build_listed(context, &sorted, division.order + mode->singles, mode));
+  PD_TRY_CLEANUP(pd_fibers_build(context, &sorted, mode->level, division.count[TREE],
                                  division.order + mode->singles + mode->listed, PD_HBCSF_FIBER_MOST,
                                  &mode->tree));
 cleanup:
-  PD_FREE(context, sorted, division.order);
+  pd_tensor_free_arrays(&sorted);
+  pd_free(context, division.order);
   return status;
 }
 
 static polyad_status hbcsf_build(polyad_context *context, polyad_tensor *tensor, bool take,
                                  const struct pd_request *request, void *storage) {
   (void)take;
+  polyad_status status = POLYAD_OK;
   struct pd_hbcsf *hbcsf = storage;
   struct pd_traits traits;
+  struct pd_room room = {0};
   PD_TRY(pd_traits_of_request(context, tensor, request, &traits));
   pd_nz_init(&hbcsf->head, &ops, tensor);
   for (int n = 0; n < tensor->order; ++n) {
     struct pd_hbcsf_mode *mode = &hbcsf->mode[n];
     pd_fibers_levels(tensor->order, tensor->dims, n, pd_fibers_leaf(&traits, n), mode->level);
-    PD_TRY(hbcsf_build_mode(context, tensor, mode));
+    PD_TRY_CLEANUP(hbcsf_build_mode(context, tensor, &room, mode));
   }
-  return POLYAD_OK;
+cleanup:
+  pd_room_destroy(context, &room);
+  return status;
 }
 
 /* ---- checking, describing ---------------------------------------------------------------------

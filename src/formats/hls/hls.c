@@ -1,4 +1,5 @@
 /* Choosing, describing and sizing "hls". */
+#include "build/sorted.h"
 #include "device/device_registry.h"
 #include "formats/hls/hls_layout.h"
 #include "formats/storage.h"
@@ -75,8 +76,10 @@ static void hls_estimate_bytes(const struct pd_traits *traits, const struct pd_r
   int threshold = pd_parameter(request, PD_HLS_TILE_THRESHOLD, PD_HLS_THRESHOLD_TTMC_OLD);
   uint64_t tile = PD_HLS_CELLS / 8 + 16;
   uint64_t tiles = pd_mul_saturated(traits->nnz / (uint64_t)threshold + 1, tile);
-  /* Tile coordinates, cells and the permutation; the sort's keys and their copy. */
-  uint64_t sorting = pd_mul_saturated(traits->nnz, 4 * (PD_HLS_SPAN + 2) + 2 * 12);
+  /* The nonzeros by tiles, and the list of single ones. */
+  uint64_t sorting = pd_add_saturated(pd_mul_saturated(traits->nnz, 4),
+                                      pd_sorted_bytes(traits->order, traits->dims, traits->nnz,
+                                                      request->precision, request->threads));
   *building = pd_add_saturated(pd_add_saturated(*storage, tiles), sorting);
 }
 

@@ -1,6 +1,6 @@
 /* Building "hls": tile, classify, linearise, make bitmaps. Nonzeros are sorted by tile and cell;
  * threads then take tiles of their own, and packed words of their own: no atomics. */
-#include "core/radix_sort.h"
+#include "build/sorted.h"
 #include "formats/hls/hls_layout.h"
 #include "formats/storage.h"
 #include "formats/tables.h"
@@ -9,21 +9,17 @@
 
 /* What building works on. */
 struct job {
-  const polyad_tensor *tensor;
+  polyad_tensor tensor; /* the nonzeros by tile, then cell */
   struct pd_hls *hls;
   int threads;
-  uint32_t *tile_index[PD_HLS_SPAN]; /* index / 16 in the modes that a tile spans */
-  uint32_t *cell;                    /* bit in the tile's bitmap */
-  uint32_t *permutation;             /* nonzeros by tile, then cell */
-  uint64_t *begin;                   /* threads + 1: sorted nonzeros of a thread, whole tiles */
-  uint64_t *tiles, *dense;           /* threads + 1: dense tiles and their nonzeros before it */
-  uint32_t *sparse;                  /* nonzeros of HLS-S, in their order */
+  uint64_t *begin;         /* threads + 1: nonzeros of a thread, whole tiles */
+  uint64_t *tiles, *dense; /* threads + 1: dense tiles and their nonzeros before it */
+  uint32_t *sparse;        /* nonzeros of HLS-S, in their order */
 };
 
 static void hls_build_clear(polyad_context *context, struct job *job) {
-  for (int k = 0; k < PD_HLS_SPAN; ++k)
-    pd_free(context, job->tile_index[k]);
-  PD_FREE(context, job->cell, job->permutation, job->begin, job->tiles, job->dense, job->sparse);
+  pd_tensor_free_arrays(&job->tensor);
+  PD_FREE(context, job->begin, job->tiles, job->dense, job->sparse);
 }
 
 void pd_hls_set_bits(struct pd_hls *hls) {
@@ -45,50 +41,51 @@ void pd_hls_set_bits(struct pd_hls *hls) {
 
 /* ---- tiling ---------------------------------------------------------------------------------- */
 
-static polyad_status sort_by_tile(polyad_context *context, struct job *job) {
-  const polyad_tensor *tensor = job->tensor;
+enum { SIDE_BITS = 4 };
+_Static_assert(1 << SIDE_BITS == PD_HLS_SIDE, "bits of an index in its tile");
+
+/* Keys are the tile's coordinates, mode by mode, and then the cell. */
+static polyad_status sort_by_tile(polyad_context *context, const polyad_tensor *tensor,
+                                  struct job *job) {
   const struct pd_hls *hls = job->hls;
-  struct pd_key keys[PD_HLS_MAX_ORDER + 1];
-  PD_TRY(PD_NEW(context, tensor->nnz, &job->cell));
-  PD_TRY(PD_NEW(context, tensor->nnz, &job->permutation));
-  for (int k = 0; k < PD_HLS_SPAN; ++k)
-    PD_TRY(PD_NEW(context, tensor->nnz, &job->tile_index[k]));
-#pragma omp parallel for num_threads(job->threads) schedule(static)
-  for (uint64_t p = 0; p < tensor->nnz; ++p) {
-    uint32_t cell = 0;
-    for (int k = 0; k < PD_HLS_SPAN; ++k) {
-      uint32_t index = ((const uint32_t *)tensor->index[hls->span[k]])[p];
-      job->tile_index[k][p] = index / PD_HLS_SIDE;
-      cell = cell * PD_HLS_SIDE + index % PD_HLS_SIDE;
-    }
-    job->cell[p] = cell;
+  struct pd_layout keys = {.words = 0};
+  struct pd_room room = {0};
+  for (int n = 0; n < tensor->order; ++n)
+    pd_layout_add(&keys, n, hls->place[n] >= 0 ? SIDE_BITS : 0, pd_index_bits(tensor->dims[n]));
+  for (int k = 0; k < PD_HLS_SPAN; ++k) {
+    int bits = pd_index_bits(tensor->dims[hls->span[k]]);
+    pd_layout_add(&keys, hls->span[k], 0, bits < SIDE_BITS ? bits : SIDE_BITS);
   }
-  for (int n = 0; n < tensor->order; ++n) {
-    int place = hls->place[n];
-    keys[n] = place < 0
-                  ? (struct pd_key){tensor->index[n], 4, tensor->dims[n]}
-                  : (struct pd_key){job->tile_index[place], 4, pd_hls_tiles_along(tensor->dims[n])};
-  }
-  keys[tensor->order] = (struct pd_key){job->cell, 4, PD_HLS_CELLS};
-  return pd_sort_permutation(context, tensor->nnz, tensor->order + 1, keys, 4, job->permutation);
+  polyad_status status = pd_sorted_create(context, tensor, &keys, &room, &job->tensor);
+  pd_room_destroy(context, &room);
+  return status;
+}
+
+static uint32_t hls_build_index(const struct job *job, int mode, uint64_t p) {
+  return ((const uint32_t *)job->tensor.index[mode])[p];
 }
 
 static uint32_t tile_coordinate(const struct job *job, int mode, uint64_t p) {
-  int place = job->hls->place[mode];
-  return place < 0 ? ((const uint32_t *)job->tensor->index[mode])[p] : job->tile_index[place][p];
+  return hls_build_index(job, mode, p) >> (job->hls->place[mode] < 0 ? 0 : SIDE_BITS);
 }
 
-/* Whether places p and q of the sorted order lie in one tile. */
+/* Bit in the tile's bitmap. */
+static uint32_t hls_build_cell(const struct job *job, uint64_t p) {
+  uint32_t cell = 0;
+  for (int k = 0; k < PD_HLS_SPAN; ++k)
+    cell = cell << SIDE_BITS | hls_build_index(job, job->hls->span[k], p) % PD_HLS_SIDE;
+  return cell;
+}
+
 static bool same_tile(const struct job *job, uint64_t p, uint64_t q) {
-  uint64_t a = job->permutation[p], b = job->permutation[q];
-  for (int n = 0; n < job->tensor->order; ++n)
-    if (tile_coordinate(job, n, a) != tile_coordinate(job, n, b)) return false;
+  for (int n = 0; n < job->tensor.order; ++n)
+    if (tile_coordinate(job, n, p) != tile_coordinate(job, n, q)) return false;
   return true;
 }
 
 static uint64_t tile_end(const struct job *job, uint64_t p) {
   uint64_t q = p + 1;
-  while (q < job->tensor->nnz && same_tile(job, p, q))
+  while (q < job->tensor.nnz && same_tile(job, p, q))
     ++q;
   return q;
 }
@@ -96,7 +93,7 @@ static uint64_t tile_end(const struct job *job, uint64_t p) {
 /* ---- classifying ----------------------------------------------------------------------------- */
 
 static polyad_status hls_build_classify(polyad_context *context, struct job *job) {
-  uint64_t nnz = job->tensor->nnz, threads = (uint64_t)job->threads;
+  uint64_t nnz = job->tensor.nnz, threads = (uint64_t)job->threads;
   PD_TRY(PD_NEW_ZERO(context, threads + 1, &job->begin));
   PD_TRY(PD_NEW_ZERO(context, threads + 1, &job->tiles));
   PD_TRY(PD_NEW_ZERO(context, threads + 1, &job->dense));
@@ -130,8 +127,8 @@ static polyad_status hls_build_classify(polyad_context *context, struct job *job
 static double largest_value(const struct job *job) {
   double most = 0;
 #pragma omp parallel for num_threads(job->threads) schedule(static) reduction(max : most)
-  for (uint64_t p = 0; p < job->tensor->nnz; ++p) {
-    double size = fabs(pd_tensor_value(job->tensor, p));
+  for (uint64_t p = 0; p < job->tensor.nnz; ++p) {
+    double size = fabs(pd_tensor_value(&job->tensor, p));
     if (size > most) most = size;
   }
   return most;
@@ -159,7 +156,7 @@ void pd_hls_set_scale(struct pd_hls *hls, double most) {
 
 static void hls_build_put_value(const struct job *job, void *values, uint64_t at, uint64_t from) {
   pd_build_put_value(values, at, (int)job->hls->value, job->hls->exponent,
-                     pd_tensor_value(job->tensor, from));
+                     pd_tensor_value(&job->tensor, from));
 }
 
 /* ---- filling --------------------------------------------------------------------------------- */
@@ -184,9 +181,9 @@ static void fill_tile(const struct job *job, uint64_t tile, uint64_t at, uint64_
   uint32_t *bitmap = hls->b_bmp + tile * PD_HLS_WORDS;
   hls->b_vals_ptr[tile] = (uint32_t)at;
   for (; p < q; ++p, ++at) {
-    uint32_t cell = job->cell[job->permutation[p]];
+    uint32_t cell = hls_build_cell(job, p);
     bitmap[cell / 32] |= UINT32_C(1) << cell % 32;
-    hls_build_put_value(job, hls->b_vals, at, job->permutation[p]);
+    hls_build_put_value(job, hls->b_vals, at, p);
   }
 }
 
@@ -197,11 +194,11 @@ static void fill_part(const struct job *job, int thread, uint32_t *first) {
   for (uint64_t p = job->begin[thread], q; p < job->begin[thread + 1]; p = q) {
     q = tile_end(job, p);
     if (q - p < (uint64_t)job->hls->threshold) {
-      memcpy(job->sparse + single, job->permutation + p, (q - p) * sizeof *job->sparse);
-      single += q - p;
+      for (; p < q; ++p)
+        job->sparse[single++] = (uint32_t)p;
       continue;
     }
-    first[tile] = job->permutation[p];
+    first[tile] = (uint32_t)p;
     fill_tile(job, tile++, at, p, q);
     at += q - p;
   }
@@ -222,7 +219,7 @@ static void pack_nonzeros(const struct job *job, uint64_t begin) {
     uint64_t from = job->sparse[p];
     for (int n = 0; n < hls->order; ++n)
       pd_hls_put(hls->nnz_inds, p * (uint64_t)hls->linear_bits + (uint64_t)hls->shift[n],
-                 hls->bits[n], ((const uint32_t *)job->tensor->index[n])[from]);
+                 hls->bits[n], hls_build_index(job, n, from));
     hls_build_put_value(job, hls->nnz_vals, p, from);
   }
 }
@@ -296,10 +293,11 @@ polyad_status pd_hls_begin(polyad_context *context, const polyad_tensor *tensor,
 polyad_status pd_hls_fill(polyad_context *context, const polyad_tensor *tensor,
                           struct pd_hls *hls) {
   polyad_status status = POLYAD_OK;
-  struct job job = {
-      .tensor = tensor, .hls = hls, .threads = pd_threads_for(context, tensor->nnz, 1 << 13)};
+  struct job job = {.tensor = {.context = context},
+                    .hls = hls,
+                    .threads = pd_threads_for(context, tensor->nnz, 1 << 13)};
+  PD_TRY_CLEANUP(sort_by_tile(context, tensor, &job));
   pd_hls_set_scale(hls, pd_hls_scales(hls) ? largest_value(&job) : 0);
-  PD_TRY_CLEANUP(sort_by_tile(context, &job));
   PD_TRY_CLEANUP(hls_build_classify(context, &job));
   PD_TRY_CLEANUP(hls_build_fill(context, &job));
 cleanup:

@@ -4,6 +4,7 @@
 #ifndef PD_NONZEROS_H
 #define PD_NONZEROS_H
 
+#include "build/sorted.h"
 #include "formats/format.h"
 
 struct pd_rowsum;
@@ -70,13 +71,20 @@ void pd_nz_curve_init(struct pd_nz_curve *curve, int order, const uint64_t *dims
  *  lowest 64 agree, by mode `inner` first unless it is -1. */
 polyad_status pd_nz_sort_curve(polyad_context *context, const polyad_tensor *tensor,
                                const struct pd_nz_curve *curve, int inner, uint32_t *permutation);
-/** The permutation (32-bit) that sorts the nonzeros by modes[0], modes[1], ... */
+/** The permutation (32-bit) that sorts the nonzeros by modes[0], modes[1], ... Where it is not
+ * needed itself, pd_sorted_by_modes() is faster. */
 polyad_status pd_nz_sort_modes(polyad_context *context, const polyad_tensor *tensor,
                                const int *modes, uint32_t *permutation);
-/** Most bytes that sorting takes. */
+/** Most bytes that finding a permutation takes. */
 uint64_t pd_nz_sorting_bytes(uint64_t nnz, int words);
+/** Most bytes that a tensor's nonzeros in other orders take, and a byte for each nonzero. */
+uint64_t pd_nz_sorted_bytes(const struct pd_traits *traits, const struct pd_request *request);
 
-/** An array of `count` values in the order of the permutation. */
+/** Item p of an order of nonzeros; NULL: the tensor's own. */
+static inline uint64_t pd_nz_at(const uint32_t *permutation, uint64_t p) {
+  return permutation == NULL ? p : permutation[p];
+}
+/** An array of `count` values in the order of the permutation; NULL: the tensor's own. */
 polyad_status pd_nz_gather_values(polyad_context *context, const polyad_tensor *tensor,
                                   uint64_t count, const uint32_t *permutation, void **values);
 /** The same of a mode's indices, as 32-bit numbers. */
@@ -98,8 +106,8 @@ polyad_status pd_nz_marked(polyad_context *context, uint64_t count, const uint64
 
 enum { PD_NZ_LEFT_OUT = 64 };
 /** Where runs of nonzeros begin that agree, in every mode n, in the bits of their index from
- * shift[n] on; modes of PD_NZ_LEFT_OUT do not matter. `permutation` has `count` nonzeros in order;
- * `start` gets runs + 1 numbers, as of pd_nz_places(). */
+ * shift[n] on; modes of PD_NZ_LEFT_OUT do not matter. `permutation` has `count` nonzeros in order
+ * (NULL: the tensor's first ones); `start` gets runs + 1 numbers, as of pd_nz_places(). */
 polyad_status pd_nz_runs(polyad_context *context, const polyad_tensor *tensor, uint64_t count,
                          const uint32_t *permutation, const int *shift, uint32_t **start,
                          uint32_t *runs);

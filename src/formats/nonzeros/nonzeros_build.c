@@ -46,6 +46,11 @@ uint64_t pd_nz_sorting_bytes(uint64_t nnz, int words) {
   return pd_mul_saturated(nnz, 8 * (uint64_t)words + 2 * 12 + 4);
 }
 
+uint64_t pd_nz_sorted_bytes(const struct pd_traits *traits, const struct pd_request *request) {
+  return pd_add_saturated(traits->nnz, pd_sorted_bytes(traits->order, traits->dims, traits->nnz,
+                                                       request->precision, request->threads));
+}
+
 /* The bits of word w of nonzeros [first, first + count), one bit of all of them after the other. */
 static void fill_block(const struct pd_nz_curve *curve, int w, uint64_t count,
                        uint64_t index[POLYAD_MAX_ORDER][WORD_BLOCK], uint64_t *restrict word) {
@@ -109,7 +114,10 @@ polyad_status pd_nz_gather_values(polyad_context *context, const polyad_tensor *
                                   uint64_t count, const uint32_t *permutation, void **values) {
   size_t size = pd_type_bytes(tensor->type);
   PD_TRY(pd_alloc(context, count, size, values));
-  pd_gather(context, count, permutation, 4, tensor->values, size, *values);
+  if (permutation == NULL)
+    memcpy(*values, tensor->values, count * size);
+  else
+    pd_gather(context, count, permutation, 4, tensor->values, size, *values);
   return POLYAD_OK;
 }
 

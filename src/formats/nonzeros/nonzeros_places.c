@@ -79,8 +79,8 @@ static bool run_begins(const void *user, uint64_t p) {
   const struct sorted *sorted = user;
   if (p == 0) return true;
   for (int k = 0; k < sorted->modes; ++k)
-    if ((pd_tensor_index(sorted->tensor, sorted->mode[k], sorted->permutation[p - 1]) ^
-         pd_tensor_index(sorted->tensor, sorted->mode[k], sorted->permutation[p])) >>
+    if ((pd_tensor_index(sorted->tensor, sorted->mode[k], pd_nz_at(sorted->permutation, p - 1)) ^
+         pd_tensor_index(sorted->tensor, sorted->mode[k], pd_nz_at(sorted->permutation, p))) >>
         sorted->shift[k])
       return true;
   return false;
