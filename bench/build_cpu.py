@@ -3,7 +3,7 @@
 
 usage: bench/build_cpu.py OLD NEW --tensors DIR --output results.json [--names SET]
            [--formats coo,alto,csf,modecopy] [--threads 2] [--pairs 7] [--repeat 2] [--precision f64]
-           [--device cpu] [--rank 16] [--read .tns,.unsorted.tns,.tns.gz]
+           [--device cpu] [--rank 16] [--read .tns,.unsorted.tns,.tns.gz] [--spin]
 
 OLD and NEW are polyad commands. SET is one of bench/tensors.py; NAME.ptn is made in DIR, by NEW,
 where it is missing: both builds read the same file. What is timed is making a plan: statistics and
@@ -16,7 +16,8 @@ median second of a build on the clock (`wall`). The rows of all formats together
 of the two runs' processor time, without reading and all else around the builds: `user` is the
 program's own, `processor` has the system's beside it, which hands out zeroed pages (a virtual
 machine whose host has taken unused memory back pays much for them, in both builds). Threads that
-wait do not spin (OMP_WAIT_POLICY=passive), as that would count as processor time.
+wait do not spin (OMP_WAIT_POLICY=passive), as that would count as processor time; with --spin they
+do as they do in the command on free processors, and processor time means nothing.
 
 Each pair runs both builds one right after the other, the first of a pair being the second of the
 next. A ratio is old over new: the median over the pairs, and as interval those order statistics that
@@ -37,8 +38,9 @@ import tensors
 
 def run(build, case, options, builds):
     """Processor seconds of one run of `bench build`, and its record."""
-    environment = dict(os.environ, OMP_NUM_THREADS=str(options.threads), OMP_WAIT_POLICY="passive",
-                       OPENBLAS_NUM_THREADS="1")
+    environment = dict(os.environ, OMP_NUM_THREADS=str(options.threads), OPENBLAS_NUM_THREADS="1")
+    if not options.spin:
+        environment["OMP_WAIT_POLICY"] = "passive"
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     what = ["read", case["file"]] if options.read else [
         "build", case["file"], "--format", options.formats, "--device", options.device, "--rank",
@@ -131,6 +133,7 @@ def arguments():
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--rank", type=int, default=16)
     parser.add_argument("--read", default="")
+    parser.add_argument("--spin", action="store_true")
     options = parser.parse_args()
     if options.pairs < compare_builds.LEAST_PAIRS:
         parser.error(f"--pairs {options.pairs} found; expected at least "

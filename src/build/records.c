@@ -287,7 +287,8 @@ static void sort_by_all(const struct sorter *sorter, const struct bucket *bucket
 struct head {
   int bits;         /* of the first digit */
   uint64_t buckets; /* 2^bits */
-  uint64_t *places; /* buckets of each thread */
+  uint64_t each;    /* places of a thread: pd_apart(buckets) */
+  uint64_t *places; /* of each thread */
   uint64_t *begin;  /* buckets + 1: first record of each */
   uint64_t most;    /* records of the largest */
 };
@@ -333,17 +334,17 @@ static void fill_buckets(const struct pd_record_source *source, const struct sor
                          struct head *head) {
   uint64_t nnz = source->tensor->nnz, place = 0;
   int threads = sorter->threads;
-  memset(head->places, 0, (uint64_t)threads * head->buckets * sizeof *head->places);
+  memset(head->places, 0, (uint64_t)threads * head->each * sizeof *head->places);
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int part = 0; part < threads; ++part)
     records_count_part(source, sorter->layout, head->bits, pd_part_begin(nnz, part, threads),
                        pd_part_begin(nnz, part + 1, threads),
-                       head->places + (uint64_t)part * head->buckets);
+                       head->places + (uint64_t)part * head->each);
   head->most = 0;
   for (uint64_t b = 0; b < head->buckets; ++b) {
     head->begin[b] = place;
     for (int part = 0; part < threads; ++part) {
-      uint64_t *at = &head->places[(uint64_t)part * head->buckets + b], size = *at;
+      uint64_t *at = &head->places[(uint64_t)part * head->each + b], size = *at;
       *at = place;
       place += size;
     }
@@ -353,8 +354,8 @@ static void fill_buckets(const struct pd_record_source *source, const struct sor
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int part = 0; part < threads; ++part)
     scatter_part(source, sorter->layout, head->bits, pd_part_begin(nnz, part, threads),
-                 pd_part_begin(nnz, part + 1, threads),
-                 head->places + (uint64_t)part * head->buckets, sorter->records);
+                 pd_part_begin(nnz, part + 1, threads), head->places + (uint64_t)part * head->each,
+                 sorter->records);
 }
 
 /* Packs nonzeros that are in their order already. */
@@ -451,10 +452,11 @@ polyad_status pd_records_sort(polyad_context *context, const struct pd_record_so
   }
   if (head.bits == 0) head.bits = 1;
   head.buckets = UINT64_C(1) << head.bits;
+  head.each = pd_apart(head.buckets);
   uint64_t large = nnz / (uint64_t)(sorter.threads * BUCKETS_PER_THREAD);
   if (large < sorter.serial) large = sorter.serial;
   PD_TRY_CLEANUP(
-      PD_NEW(context, pd_mul_saturated((uint64_t)sorter.threads, head.buckets), &head.places));
+      PD_NEW(context, pd_mul_saturated((uint64_t)sorter.threads, head.each), &head.places));
   PD_TRY_CLEANUP(PD_NEW(context, head.buckets + 1, &head.begin));
   fill_buckets(source, &sorter, &head);
   if (source->packed != NULL) PD_TRY_CLEANUP(source->packed(context, source->user));

@@ -162,6 +162,11 @@ static inline uint64_t pd_part_begin(uint64_t count, int thread, int threads) {
   return quotient * t + (t < rest ? t : rest);
 }
 
+/** Where every thread has `count` numbers of 8 bytes to write to, one thread's behind the other's:
+ * how far apart these begin. Writing to a cache line that another thread writes to takes many times
+ * as long, and processors fetch lines in pairs. */
+static inline uint64_t pd_apart(uint64_t count) { return (count + 15) / 16 * 16; }
+
 /** Threads worth starting for `work` units when one thread should have at least `grain`. */
 int pd_threads_for(const polyad_context *context, uint64_t work, uint64_t grain);
 

@@ -141,20 +141,20 @@ static polyad_status count_cells(polyad_context *context, const polyad_tensor *t
                                  uint64_t cells, double *count) {
   int threads = source != NULL ? 1 : pd_threads_for(context, tensor->nnz, THREAD_GRAIN);
   polyad_status status = POLYAD_OK;
-  uint64_t words = cells / 64 + 1, found = 0, *bits;
+  uint64_t words = cells / 64 + 1, each = pd_apart(words), found = 0, *bits;
   if (threads > CELLS_THREADS) threads = CELLS_THREADS;
-  PD_TRY(PD_NEW_ZERO(context, pd_mul_saturated((uint64_t)threads, words), &bits));
+  PD_TRY(PD_NEW_ZERO(context, pd_mul_saturated((uint64_t)threads, each), &bits));
   if (source != NULL) status = source->mark(context, source->user, first, modes, words, bits);
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int part = 0; part < (source == NULL ? threads : 0); ++part)
     mark_cells(&(struct pd_tuple_block){tensor, pd_part_begin(tensor->nnz, part, threads),
                                         part_size(tensor->nnz, part, threads)},
-               first, modes, bits + (uint64_t)part * words);
+               first, modes, bits + (uint64_t)part * each);
 #pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : found)
   for (uint64_t w = 0; w < words; ++w) {
     uint64_t all = bits[w];
     for (int part = 1; part < threads; ++part)
-      all |= bits[(uint64_t)part * words + w];
+      all |= bits[(uint64_t)part * each + w];
     found += (uint64_t)__builtin_popcountll(all);
   }
   *count = (double)found;

@@ -68,20 +68,20 @@ static void tensor_slices_count_part(const polyad_tensor *tensor, int mode, uint
 /* Every thread has counts of its own: few indices would make threads wait for each other. */
 static polyad_status count_privately(polyad_context *context, const polyad_tensor *tensor, int mode,
                                      int threads, uint64_t *counts) {
-  uint64_t dim = tensor->dims[mode], *own;
-  PD_TRY(PD_NEW_ZERO(context, pd_mul_saturated(dim, (uint64_t)threads), &own));
+  uint64_t dim = tensor->dims[mode], each = pd_apart(dim), *own;
+  PD_TRY(PD_NEW_ZERO(context, pd_mul_saturated(each, (uint64_t)threads), &own));
 #pragma omp parallel num_threads(threads)
   {
 #pragma omp for schedule(static, 1)
     for (int part = 0; part < threads; ++part)
       tensor_slices_count_part(tensor, mode, pd_part_begin(tensor->nnz, part, threads),
                                pd_part_begin(tensor->nnz, part + 1, threads),
-                               own + (uint64_t)part * dim);
+                               own + (uint64_t)part * each);
 #pragma omp for schedule(static)
     for (uint64_t i = 0; i < dim; ++i) {
       uint64_t sum = 0;
       for (int part = 0; part < threads; ++part)
-        sum += own[(uint64_t)part * dim + i];
+        sum += own[(uint64_t)part * each + i];
       counts[i] = sum;
     }
   }

@@ -3,7 +3,6 @@
 #include "formats/hbcsf/hbcsf_layout.h"
 #include "formats/tables.h"
 #include <stdio.h>
-#include <string.h>
 
 /* As if all slices were in trees. */
 static void hbcsf_estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,

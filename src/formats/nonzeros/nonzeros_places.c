@@ -38,10 +38,12 @@ polyad_status pd_nz_marked(polyad_context *context, uint64_t count, const uint64
   int threads = pd_threads_for(context, words, GRAIN_WORDS);
   PD_TRY(PD_NEW_ZERO(context, (uint64_t)threads, &before));
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
-  for (int t = 0; t < threads; ++t)
-    for (uint64_t w = pd_part_begin(words, t, threads); w < pd_part_begin(words, t + 1, threads);
-         ++w)
-      before[t] += (uint64_t)__builtin_popcountll(marks[w]);
+  for (int t = 0; t < threads; ++t) {
+    uint64_t own = 0, end = pd_part_begin(words, t + 1, threads);
+    for (uint64_t w = pd_part_begin(words, t, threads); w < end; ++w)
+      own += (uint64_t)__builtin_popcountll(marks[w]);
+    before[t] = own;
+  }
   for (int t = 0; t < threads; ++t) {
     uint64_t own = before[t];
     before[t] = total;
