@@ -14,7 +14,8 @@ static polyad_status observations_check_dims(polyad_context *context, const poly
   for (int n = 0; n < tensor->order; ++n)
     if (tensor->dims[n] > UINT64_C(1) << 32)
       return pd_fail(context, POLYAD_UNSUPPORTED,
-                     "mode %d has length %" PRIu64 "; completion takes modes of up to 2^32",
+                     "mode %d has length %" PRIu64
+                     "; completion, and rows that a device solves, take modes of up to 2^32",
                      pd_shown_mode(context, n), tensor->dims[n]);
   return POLYAD_OK;
 }
