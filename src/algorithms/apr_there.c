@@ -20,6 +20,9 @@ struct pd_apr_there {
 static struct pd_newton_options newton_options(const struct pd_apr *apr) {
   const polyad_cp_apr_options *options = apr->options;
   bool newton = options->method == POLYAD_APR_PDNR;
+  uint64_t longest = 0;
+  for (int n = 0; n < apr->order; ++n)
+    if (apr->plan->longest_row[n] > longest) longest = apr->plan->longest_row[n];
   return (struct pd_newton_options){.rank = (int)options->rank,
                                     .newton = newton,
                                     .most = pd_apr_row_most(apr),
@@ -28,7 +31,8 @@ static struct pd_newton_options newton_options(const struct pd_apr *apr) {
                                         newton ? apr->row_tolerance : options->run.tolerance,
                                     .epsilon = options->epsilon,
                                     .active_tolerance = options->active_tolerance,
-                                    .damping = options->damping};
+                                    .damping = options->damping,
+                                    .longest = longest};
 }
 
 /* ---- the nonzeros ------------------------------------------------------------------------- */

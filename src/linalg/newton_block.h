@@ -50,6 +50,7 @@ struct pd_newton_block {
   uint64_t first, count; /* nonzeros of the row */
   bool staged;           /* all of them are in the block's memory */
   bool gain_known;       /* phi[rank] is of the m that is */
+  void *gate;            /* what PD_BLOCK_SYNC() may need */
 };
 
 /** What solving one row tells; the same to every thread. */
@@ -175,10 +176,12 @@ PD_BLOCK_FUNCTION double newton_part(const struct pd_newton_block *b, enum newto
 /* room.sum[0 .. outputs) = the sums at m over all nonzeros of the row. */
 PD_BLOCK_FUNCTION void newton_sum(struct pd_newton_block *b, enum newton_what what, const double *m,
                                   int outputs) {
+  enum { MOST_SLICES = 256 }; /* one thread adds up those of a number */
   int batch = b->shape->batch, slices = b->threads / outputs;
   double *sum = b->room.sum;
   bool fits = b->count <= (uint64_t)batch;
   if (fits && slices > (int)b->count) slices = (int)b->count;
+  if (slices > MOST_SLICES) slices = MOST_SLICES;
   if (slices < 1) slices = 1;
   PD_BLOCK_SYNC(b);
   for (int e = b->thread; e < slices * outputs; e += b->threads)
@@ -196,9 +199,12 @@ PD_BLOCK_FUNCTION void newton_sum(struct pd_newton_block *b, enum newton_what wh
     PD_BLOCK_SYNC(b);
   }
   b->staged = fits;
-  for (int k = b->thread; k < outputs; k += b->threads)
+  for (int k = b->thread; k < outputs; k += b->threads) {
+    double all = sum[k];
     for (int s = 1; s < slices; ++s)
-      sum[k] += sum[s * outputs + k];
+      all += sum[s * outputs + k];
+    sum[k] = all;
+  }
   PD_BLOCK_SYNC(b);
 }
 

@@ -19,7 +19,8 @@ struct pd_newton_options {
   double tolerance; /* rows with a smaller violation are left alone */
   double epsilon;   /* the least model that is divided by */
   double active_tolerance;
-  double damping; /* of the first Newton step */
+  double damping;   /* of the first Newton step */
+  uint64_t longest; /* nonzeros of the fullest row of any mode */
 };
 
 /** What the rows of a mode have come to. */

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-enum { PD_GPU_NEWTON_KINDS = 3 }; /* of blocks, for rows of different lengths */
+enum { PD_GPU_NEWTON_KINDS = 4 }; /* of blocks, for rows of different lengths */
 
 /** What the rows of a mode have come to; zero before the launches. */
 struct pd_gpu_newton_found {
@@ -18,12 +18,20 @@ struct pd_gpu_newton_found {
   unsigned long long next[PD_GPU_NEWTON_KINDS]; /* of each kind, the first row not taken yet */
 };
 
+/** Where blocks that solve a row together wait for each other; zero at first. */
+struct pd_gpu_newton_gate {
+  unsigned arrived, turn;
+  unsigned long long taken; /* the first row that they have taken */
+};
+
 /** Rows of `least` to `most` nonzeros. */
 struct pd_gpu_newton_rows {
   struct pd_newton_shape shape;
   uint64_t least, most;
-  double *scratch; /* memory of `blocks` blocks; NULL: it is shared memory */
-  int blocks;      /* at most; without scratch, of each of the multiprocessors that fit are taken */
+  int team; /* blocks that solve a row together, in scratch; they have shape.threads in all */
+  double *scratch; /* memory of so many `teams`; NULL: it is shared memory */
+  int teams;       /* at most; without scratch, as many as the multiprocessors hold */
+  struct pd_gpu_newton_gate *gates; /* of so many teams, where there is more than one block */
   int processors;
 };
 
