@@ -21,7 +21,9 @@ static polyad_status apr_state_check_memory(const struct pd_apr *apr) {
   if (apr_solves_there(apr)) total = pd_add_saturated(total, pd_apr_there_bytes(apr));
   total = pd_add_saturated(
       total, apr->linalg->work_bytes(apr->options->rank, polyad_threads(apr->context)));
-  return pd_memory_check(apr->context, total, "the factors");
+  return pd_memory_check(apr->context, total,
+                         apr_solves_there(apr) ? "the factors and what solving their rows takes"
+                                               : "the factors");
 }
 
 static polyad_status check_device(const struct pd_apr *apr) {

@@ -443,6 +443,15 @@ static void test_refusals(void **state) {
   options.rank = PD_NEWTON_RANK_MOST + 1;
   assert_int_equal(polyad_cp_apr(context, plan, &options, &model, NULL), POLYAD_UNSUPPORTED);
   assert_non_null(strstr(polyad_last_error(context), "at most 16384"));
+  options.rank = small.rank;
+  const char *told = NULL; /* once there is memory for the run's first small arrays */
+  for (uint64_t more = 512; told == NULL && more < 16384; more += 512) {
+    ALS_OK(context, polyad_set_memory_limit(context, polyad_memory_in_use(context) + more));
+    assert_int_equal(polyad_cp_apr(context, plan, &options, &model, NULL), POLYAD_MEMORY_LIMIT);
+    told = strstr(polyad_last_error(context), "what solving their rows takes");
+  }
+  assert_non_null(told);
+  ALS_OK(context, polyad_set_memory_limit(context, UINT64_MAX));
   polyad_plan_destroy(plan);
   polyad_tensor_destroy(tensor);
   als_context_end(context);
