@@ -28,7 +28,7 @@ LEAST, MOST_ROUNDS = 1, 40
 
 
 def run(options, file, form):
-    """Processor seconds of a run, and its record."""
+    """A run's record and what it says."""
     command = [options.polyad, "cpd", file, "--rank", str(options.rank), "--format", form,
                "--max-iters", str(options.iterations), "--tol", "0", "--seed", "1", "--threads",
                str(options.threads), "--device", "cpu", "--verbose", "--json", "-"]
@@ -41,10 +41,11 @@ def run(options, file, form):
 
 
 def timed(options, file, form):
+    """Processor seconds of a run."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    record, talk = run(options, file, form)
+    run(options, file, form)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, record, talk
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def explanation_of(talk):
@@ -56,14 +57,15 @@ def explanation_of(talk):
 def measure(options, name):
     file = tensors.path(options.tensors, name, ".ptn", options.polyad)
     forms = options.formats.split(",")
+    chosen, talk = run(options, file, "auto")
+    if chosen["format"] not in forms:  # dense, where a tensor is full enough
+        forms.append(chosen["format"])
+    explanation = explanation_of(talk)
     seconds = {form: [] for form in ["auto", *forms]}
     while (len(seconds["auto"]) < options.rounds or
            sum(seconds["auto"]) < LEAST and len(seconds["auto"]) < MOST_ROUNDS):
         for form in seconds:
-            spent, record, talk = timed(options, file, form)
-            seconds[form].append(spent)
-            if form == "auto":
-                chosen, explanation = record, explanation_of(talk)
+            seconds[form].append(timed(options, file, form))
     median = {form: statistics.median(found) for form, found in seconds.items()}
     best, taken = min(forms, key=median.get), chosen["format"]
     return {"tensor": name, "order": chosen["order"], "nnz": chosen["nnz"], "choice": taken,

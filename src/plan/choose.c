@@ -55,11 +55,11 @@ static void assess_device(polyad_context *context, const struct pd_traits *trait
   candidate->fits = candidate->fits_host && candidate->device_bytes <= candidate->device_free;
 }
 
-/* Estimated seconds of building: fitted on an AMD EPYC (Zen 4), as the estimates of kernels, and on
- * an H200. What several threads build has parts that one does. */
+/* Estimated seconds of building: fitted on an AMD EPYC (Zen 4, AVX-512), as the estimates of
+ * kernels, and on an H200. What several threads build has parts that one does. */
 static double building_seconds(const struct pd_traits *traits, const struct pd_request *request,
                                const struct pd_candidate *candidate) {
-  const double LIST = 25, ALONE = 0.05, TRANSFER = 2e10;
+  const double LIST = 16, ALONE = 0.05, TRANSFER = 2e10;
   const double DEVICE_START = 5e-3, DEVICE_LIST = 1.7e-9;
   const struct polyad_format *format = candidate->format;
   double lists = (double)traits->nnz * traits->order;

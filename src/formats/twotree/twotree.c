@@ -50,7 +50,7 @@ static double twotree_estimate_seconds(const struct pd_traits *traits,
  * its modes. */
 static double twotree_estimate_building(const struct pd_traits *traits,
                                         const struct pd_request *request) {
-  const double PASS = 65, LIST = 25, TUPLE = 70;
+  const double PASS = 24, LIST = 25, TUPLE = 25;
   struct pd_twotree_cut cut;
   double nanoseconds = 0;
   pd_twotree_cut_choose(traits, request, &cut);
