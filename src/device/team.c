@@ -101,19 +101,38 @@ static polyad_status out_of_step(polyad_context *context, polyad_team *team, int
   return spent(context, team);
 }
 
+/* The member whose failure all are told: the first, but for those that have waited for another in
+ * vain. -1: none has failed. */
+static int first_failure(const polyad_team *team) {
+  int first = -1;
+  for (int k = 0; k < team->size; ++k) {
+    const struct pd_team_opening *one = &team->opening[k];
+    if (one->status == POLYAD_OK) continue;
+    if (!one->gave_up) return k;
+    if (first < 0) first = k;
+  }
+  return first;
+}
+
+static bool has_given_up(const polyad_team *team) {
+  return team->there != NULL && team->there->gave_up != NULL &&
+         team->there->gave_up(team->there_state);
+}
+
 /* Begins a call: all members are in it, and none has failed. */
 static polyad_status begin(polyad_context *context, polyad_team *team, enum call call,
                            uint64_t length, polyad_status status) {
-  struct pd_team_opening mine = {(int32_t)status, (int32_t)call, length};
+  struct pd_team_opening mine = {(int32_t)status, (int16_t)call, 0, length};
+  mine.gave_up = status != POLYAD_OK && has_given_up(team);
   if (team->failed != POLYAD_OK) return spent(context, team);
   if (team->idle)
     return pd_fail(context, POLYAD_UNSUPPORTED,
                    "several devices share the plan: it serves CP-ALS and CP-APR by multiplicative "
                    "updates; expected one device");
   PD_TRY(team->collectives->gather(context, team->state, &mine, sizeof mine, team->opening));
-  for (int k = 0; k < team->size; ++k)
-    if (team->opening[k].status != POLYAD_OK)
-      return spread_failure(context, team, k, (polyad_status)team->opening[k].status);
+  int failed = first_failure(team);
+  if (failed >= 0)
+    return spread_failure(context, team, failed, (polyad_status)team->opening[failed].status);
   for (int k = 0; k < team->size; ++k)
     if (team->opening[k].call != mine.call || team->opening[k].length != mine.length)
       return out_of_step(context, team, k);

@@ -5,7 +5,8 @@
  * A member that fails between two calls tells the others by pd_team_agree(), which every public
  * function that works for a team calls at its end: the others, wherever they wait, get its status
  * and message. From then on the team is spent, and every call fails in the same way. So an error of
- * one ends all, and nobody waits for a member that has left.
+ * one ends all, and nobody waits for a member that has left. Of several that have failed the lowest
+ * rank is the one, but that those come last which have waited for another in vain.
  *
  * NULL is the team of one, alone: all calls are fine and do nothing. */
 #ifndef PD_TEAM_H
@@ -40,6 +41,9 @@ struct pd_collectives {
    *  included: before all meet, so that a member without room does not leave the others waiting.
    *  NULL: none is needed. */
   polyad_status (*reserve)(polyad_context *context, void *state, uint64_t bytes);
+  /** Whether this member has given up waiting for others, so that its failures tell of theirs.
+   *  NULL: it waits for ever. */
+  bool (*gave_up)(const void *state);
   /** Frees the state, but for that of a struct pd_device_link. `failed`: other members may be gone.
    */
   void (*leave)(void *state, bool failed);
@@ -47,22 +51,25 @@ struct pd_collectives {
 
 /** What carries data between the memories of devices, where one kind of device has a library for
  *  that: every member of a team joins with the same ticket, which one of them has made. Joining
- *  waits for all members: what can fail in one of them alone is done before. */
+ *  waits for all members: what can fail in one of them alone is done before, by ready(). */
 struct pd_device_link {
   size_t state_bytes;
-  /** Whether the library is there, and has what is needed. */
-  polyad_status (*ready)(polyad_context *context);
+  /** Whether the library is there, and has what is needed; makes what a member of `size` needs in
+   *  its state, which is zero. Whatever comes of it, leave() of the collectives undoes it. */
+  polyad_status (*ready)(polyad_context *context, const struct pd_device *device, int size,
+                         void *state);
   polyad_status (*make_ticket)(polyad_context *context, char ticket[PD_TICKET_BYTES]);
-  polyad_status (*join)(polyad_context *context, const struct pd_device *device,
-                        const char ticket[PD_TICKET_BYTES], int rank, int size, void *state);
+  polyad_status (*join)(polyad_context *context, const char ticket[PD_TICKET_BYTES], int rank,
+                        void *state);
   /** Data are in the device's memory. Work is ordered on its stream, and nothing waits. */
   struct pd_collectives collectives;
 };
 
 /** What a member says of itself when a call begins. No padding. */
 struct pd_team_opening {
-  int32_t status, call;
-  uint64_t length; /* the same on all members */
+  int32_t status;
+  int16_t call, gave_up; /* whether it has failed by waiting for others in vain */
+  uint64_t length;       /* the same on all members */
 };
 
 struct polyad_team {

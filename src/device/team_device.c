@@ -116,27 +116,42 @@ static polyad_status compare_places(polyad_context *context, polyad_team *team,
   return status;
 }
 
-/* Lets a library carry the data: all members do, or none. Where it cannot, why is logged. */
-static polyad_status try_link(polyad_context *context, polyad_team *team,
-                              const struct pd_device *device) {
+/* All members join, or none does. `made` is what came of it on this member. */
+static polyad_status join_link(polyad_context *context, polyad_team *team,
+                               const struct pd_device *device, bool *joined, polyad_status *made) {
   const struct pd_device_link *link = device->linalg->link;
   char ticket[PD_TICKET_BYTES] = "";
-  polyad_status made = pd_alloc_zero(context, 1, link->state_bytes, &team->there_state);
-  if (made == POLYAD_OK) made = link->ready(context);
-  if (made == POLYAD_OK && team->rank == 0) made = link->make_ticket(context, ticket);
-  bool cannot = made != POLYAD_OK;
+  *joined = false;
+  *made = pd_alloc_zero(context, 1, link->state_bytes, &team->there_state);
+  if (*made == POLYAD_OK) *made = link->ready(context, device, team->size, team->there_state);
+  if (*made == POLYAD_OK && team->rank == 0) *made = link->make_ticket(context, ticket);
+  bool cannot = *made != POLYAD_OK;
+  if (pd_cancelled(context)) /* joining takes long */
+    return pd_fail(context, POLYAD_CANCELLED, "cancelled before the devices were connected");
   PD_TRY(pd_team_any(context, team, &cannot));
-  if (!cannot) {
-    PD_TRY(pd_team_broadcast(context, team, 0, ticket, sizeof ticket));
-    made = link->join(context, device, ticket, team->rank, team->size, team->there_state);
-    cannot = made != POLYAD_OK;
-    PD_TRY(pd_team_any(context, team, &cannot));
-    if (!cannot) team->there = &link->collectives;
-    if (cannot) link->collectives.leave(team->there_state, true);
+  if (cannot) return POLYAD_OK;
+  PD_TRY(pd_team_broadcast(context, team, 0, ticket, sizeof ticket));
+  *made = link->join(context, ticket, team->rank, team->there_state);
+  cannot = *made != POLYAD_OK;
+  PD_TRY(pd_team_any(context, team, &cannot));
+  *joined = !cannot;
+  return POLYAD_OK;
+}
+
+/* Lets a library carry the data. Where it cannot, why is logged. */
+static polyad_status try_link(polyad_context *context, polyad_team *team,
+                              const struct pd_device *device) {
+  const struct pd_collectives *collectives = &device->linalg->link->collectives;
+  bool joined;
+  polyad_status made, status = join_link(context, team, device, &joined, &made);
+  if (joined) {
+    team->there = collectives;
+    return POLYAD_OK;
   }
-  if (!cannot) return POLYAD_OK;
+  if (team->there_state != NULL) collectives->leave(team->there_state, true);
   pd_free(context, team->there_state);
   team->there_state = NULL;
+  PD_TRY(status);
   if (made != POLYAD_OK)
     pd_log(context, POLYAD_LOG_INFO, "no library carries the data of the devices: %s",
            polyad_last_error(context));

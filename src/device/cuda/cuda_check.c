@@ -36,7 +36,13 @@ static bool is_sticky(cudaError_t code) {
 
 polyad_status pd_cuda_check(polyad_context *context, struct pd_cuda_state *state, cudaError_t code,
                             const char *call) {
-  if (code == cudaSuccess) return POLYAD_OK;
+  int waited = atomic_load_explicit(&state->gave_up, memory_order_relaxed);
+  if (code == cudaSuccess && waited == 0) return POLYAD_OK;
+  if (code == cudaSuccess)
+    return pd_cuda_services->fail(context, POLYAD_DEVICE,
+                                  "%s waited %d s in NCCL for another member of the team, and gave "
+                                  "up (POLYAD_NCCL_TIMEOUT)",
+                                  state->device.name, waited);
   (void)cudaGetLastError(); /* a plain error must not show up again at the next launch */
   const char *name = state->device.name, *text = cudaGetErrorString(code);
   if (is_sticky(code)) {

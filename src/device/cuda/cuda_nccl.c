@@ -5,7 +5,7 @@
  *
  * Only sends, receives and gathers are used, which change no number on their way: NCCL's own sums
  * would depend on the number of GPUs and the way between them. */
-#include "device/cuda/cuda_team.h"
+#include "device/cuda/cuda_nccl.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,6 @@
 typedef struct {
   char internal[PD_TICKET_BYTES];
 } nccl_id;
-typedef struct nccl_communicator *nccl_comm;
 enum { NCCL_SUCCESS = 0, NCCL_INT8 = 0 };
 
 static struct {
@@ -77,12 +76,6 @@ static polyad_status nccl_check(polyad_context *context, int code, const char *c
                                 nccl.error_string(code));
 }
 
-static polyad_status nccl_ready(polyad_context *context) {
-  pthread_once(&once, nccl_load);
-  return why_not[0] == '\0' ? POLYAD_OK
-                            : pd_cuda_services->fail(context, POLYAD_UNSUPPORTED, "%s", why_not);
-}
-
 static polyad_status nccl_make_ticket(polyad_context *context, char ticket[PD_TICKET_BYTES]) {
   nccl_id id;
   PD_TRY(nccl_check(context, nccl.get_unique_id(&id), "ncclGetUniqueId"));
@@ -92,46 +85,50 @@ static polyad_status nccl_make_ticket(polyad_context *context, char ticket[PD_TI
 
 /* ---- a member ------------------------------------------------------------------------------ */
 
-struct nccl_member {
-  struct pd_cuda_state *device;
-  nccl_comm comm;
-  int rank, size;
-};
+/* Bytes to and from every member in the first exchange. */
+enum { FIRST_BYTES = 256 };
 
-static polyad_status nccl_join(polyad_context *context, const struct pd_device *device,
-                               const char ticket[PD_TICKET_BYTES], int rank, int size,
-                               void *state) {
-  struct nccl_member *member = state;
-  nccl_id id;
-  *member = (struct nccl_member){pd_cuda_state_of(device), NULL, rank, size};
-  memcpy(id.internal, ticket, sizeof id.internal);
+static polyad_status nccl_ready(polyad_context *context, const struct pd_device *device, int size,
+                                void *state) {
+  struct pd_nccl_member *member = state;
+  pthread_once(&once, nccl_load);
+  if (why_not[0] != '\0') return pd_cuda_services->fail(context, POLYAD_UNSUPPORTED, "%s", why_not);
+  member->device = pd_cuda_state_of(device);
+  member->size = size;
   PD_TRY(pd_cuda_enter(context, member->device));
-  return nccl_check(context, nccl.comm_init_rank(&member->comm, size, id, rank),
-                    "ncclCommInitRank");
+  PD_TRY(PD_CUDA(context, member->device,
+                 cudaMalloc(&member->room, ((size_t)size + 1) * FIRST_BYTES)));
+  return pd_nccl_watch_begin(context, member, nccl.comm_abort);
 }
 
 static void nccl_leave(void *state, bool failed) {
-  struct nccl_member *member = state;
-  if (member->comm == NULL) return;
+  struct pd_nccl_member *member = state;
+  if (member->device == NULL) return;
   if (cudaSetDevice(member->device->device.index) != cudaSuccess) (void)cudaGetLastError();
-  if (failed)
+  pd_nccl_watch_end(member);
+  if (member->comm != NULL && failed)
     (void)nccl.comm_abort(member->comm);
-  else
+  else if (member->comm != NULL)
     (void)nccl.comm_destroy(member->comm);
+  if (member->room != NULL && cudaFree(member->room) != cudaSuccess) (void)cudaGetLastError();
+}
+
+static bool nccl_gave_up(const void *state) {
+  const struct pd_nccl_member *member = state;
+  return atomic_load(&member->gave_up);
 }
 
 static polyad_status nccl_gather(polyad_context *context, void *state, const void *mine,
                                  uint64_t bytes, void *all) {
-  struct nccl_member *member = state;
-  PD_TRY(pd_cuda_enter(context, member->device));
-  return nccl_check(context,
-                    nccl.all_gather(mine, all, (size_t)bytes, NCCL_INT8, member->comm,
-                                    pd_cuda_stream(member->device)),
-                    "ncclAllGather");
+  struct pd_nccl_member *member = state;
+  PD_TRY(pd_nccl_begin(context, member));
+  int code = nccl.all_gather(mine, all, (size_t)bytes, NCCL_INT8, member->comm,
+                             pd_cuda_stream(member->device));
+  return pd_nccl_end(context, member, nccl_check(context, code, "ncclAllGather"));
 }
 
 /* The parcels to and from member k. The one for itself is copied. */
-static int nccl_pass(const struct nccl_member *member, const struct pd_parcel *to,
+static int nccl_pass(const struct pd_nccl_member *member, const struct pd_parcel *to,
                      const struct pd_parcel *from, int k) {
   cudaStream_t stream = pd_cuda_stream(member->device);
   int code = NCCL_SUCCESS;
@@ -143,12 +140,10 @@ static int nccl_pass(const struct nccl_member *member, const struct pd_parcel *t
   return code;
 }
 
-static polyad_status nccl_exchange(polyad_context *context, void *state, const struct pd_parcel *to,
-                                   const struct pd_parcel *from) {
-  struct nccl_member *member = state;
+static polyad_status pass_all(polyad_context *context, struct pd_nccl_member *member,
+                              const struct pd_parcel *to, const struct pd_parcel *from) {
   struct pd_cuda_state *device = member->device;
   const struct pd_parcel *own = &to[member->rank];
-  PD_TRY(pd_cuda_enter(context, device));
   if (own->bytes > 0)
     PD_TRY(PD_CUDA(context, device,
                    cudaMemcpyAsync(from[member->rank].data, own->data, own->bytes,
@@ -162,9 +157,54 @@ static polyad_status nccl_exchange(polyad_context *context, void *state, const s
   return nccl_check(context, ended, "ncclGroupEnd");
 }
 
-const struct pd_device_link pd_cuda_nccl = {
-    .state_bytes = sizeof(struct nccl_member),
-    .ready = nccl_ready,
-    .make_ticket = nccl_make_ticket,
-    .join = nccl_join,
-    .collectives = {.gather = nccl_gather, .exchange = nccl_exchange, .leave = nccl_leave}};
+static polyad_status nccl_exchange(polyad_context *context, void *state, const struct pd_parcel *to,
+                                   const struct pd_parcel *from) {
+  struct pd_nccl_member *member = state;
+  PD_TRY(pd_nccl_begin(context, member));
+  return pd_nccl_end(context, member, pass_all(context, member, to, from));
+}
+
+/* NCCL connects two members when the first data go between them, which may wait for ever where it
+ * is not watched, and takes time that no iteration should have: they go now. */
+static polyad_status pass_first(polyad_context *context, struct pd_nccl_member *member) {
+  struct pd_parcel *parcel = NULL;
+  uint64_t size = (uint64_t)member->size;
+  char *room = member->room;
+  PD_TRY(pd_cuda_services->alloc(context, 2 * size, sizeof *parcel, (void **)&parcel));
+  for (uint64_t k = 0; k < size; ++k) {
+    parcel[k] = (struct pd_parcel){room, FIRST_BYTES};
+    parcel[size + k] = (struct pd_parcel){room + (k + 1) * FIRST_BYTES, FIRST_BYTES};
+  }
+  polyad_status status = nccl_exchange(context, member, parcel, parcel + size);
+  pd_cuda_services->free(context, parcel);
+  PD_TRY(status);
+  PD_TRY(nccl_gather(context, member, room, FIRST_BYTES, room + FIRST_BYTES));
+  return PD_CUDA(context, member->device, cudaStreamSynchronize(pd_cuda_stream(member->device)));
+}
+
+/* The device has been entered, so that nothing fails in one member before all are in NCCL. */
+static polyad_status nccl_join(polyad_context *context, const char ticket[PD_TICKET_BYTES],
+                               int rank, void *state) {
+  struct pd_nccl_member *member = state;
+  nccl_id id;
+  nccl_comm comm = NULL;
+  memcpy(id.internal, ticket, sizeof id.internal);
+  pd_nccl_watch_team(member, ticket);
+  member->rank = rank;
+  if (cudaSetDevice(member->device->device.index) != cudaSuccess) (void)cudaGetLastError();
+  PD_TRY(
+      nccl_check(context, nccl.comm_init_rank(&comm, member->size, id, rank), "ncclCommInitRank"));
+  pthread_mutex_lock(&member->lock);
+  member->comm = comm;
+  pthread_mutex_unlock(&member->lock);
+  return pass_first(context, member);
+}
+
+const struct pd_device_link pd_cuda_nccl = {.state_bytes = sizeof(struct pd_nccl_member),
+                                            .ready = nccl_ready,
+                                            .make_ticket = nccl_make_ticket,
+                                            .join = nccl_join,
+                                            .collectives = {.gather = nccl_gather,
+                                                            .exchange = nccl_exchange,
+                                                            .gave_up = nccl_gave_up,
+                                                            .leave = nccl_leave}};

@@ -25,9 +25,13 @@ struct pd_cuda_state {
   struct pd_device device;
   int processors;       /* streaming multiprocessors */
   uint64_t total_bytes; /* of its memory */
-  pthread_mutex_t lock; /* guards all below but `lost` */
+  pthread_mutex_t lock; /* guards all below but the atomics */
   bool ready;           /* stream and staging exist */
   atomic_bool lost;
+  /* Seconds after which a member of a team has given up waiting for others in NCCL: what the GPU
+   * then did with data that have not come tells nothing, so every call fails until the team ends.
+   * 0: none has. */
+  atomic_int gave_up;
   cudaStream_t stream;  /* see pd_cuda_stream() */
   cudaEvent_t timer[2]; /* start, stop */
   cudaEvent_t passed;   /* a place in the stream that another GPU's waits for */
