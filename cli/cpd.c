@@ -158,6 +158,9 @@ static int build_in_memory(struct cpd *cpd, const polyad_plan_options *options,
                            polyad_status *made) {
   struct cli_session *session = &cpd->session;
   polyad_tensor *tensor = NULL;
+  bool connects = session->team == NULL && !cli_completes(&cpd->complete);
+  if (connects && polyad_devices_start(session->context) != POLYAD_OK)
+    return cli_library_failure(session->context);
   int status = cli_try_read_tensor(session, cpd->file, made, &tensor);
   bool streams = cpd->streaming.able && *made == POLYAD_MEMORY_LIMIT;
   if (status == 0 && *made != POLYAD_OK && !streams) status = cli_library_failure(session->context);

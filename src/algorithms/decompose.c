@@ -7,6 +7,7 @@
 #include <polyad/cp_als.h>
 #include <polyad/cp_apr.h>
 #include <polyad/decompose.h>
+#include <polyad/device.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -102,6 +103,7 @@ static polyad_status get_tensor(polyad_context *context, const struct source *so
   polyad_read_options read;
   polyad_read_options_init(&read);
   read.type = options->precision;
+  PD_TRY(polyad_devices_start(context));
   return polyad_tensor_read(context, source->path, options->read != NULL ? options->read : &read,
                             tensor);
 }

@@ -54,6 +54,10 @@ const char *polyad_device(polyad_context *context) {
   return context->device;
 }
 
+bool pd_devices_are_several(const polyad_context *context) {
+  return strchr(context->device, ',') != NULL;
+}
+
 polyad_status pd_device_list_of(polyad_context *context, struct pd_device_list *list) {
   char names[sizeof context->device], *rest = NULL;
   *list = (struct pd_device_list){0};

@@ -24,6 +24,8 @@ struct pd_device_list {
   int count;
   const struct pd_device *device[PD_DEVICES_MOST];
 };
+/** Whether it chose more than one; opens nothing. */
+bool pd_devices_are_several(const polyad_context *context);
 polyad_status pd_device_list_of(polyad_context *context, struct pd_device_list *list);
 /** Whether they share a tensor as a team does, each with a part of it: all but one alone, and two
  *  of which one cannot copy from the other, which share every mode's nonzeros (plan/pair.h). */

@@ -13,8 +13,10 @@
 
 struct pd_members {
   int size;
-  pthread_mutex_t lock;                     /* of running */
-  polyad_context *context[PD_DEVICES_MOST]; /* NULL for the caller's */
+  pthread_mutex_t lock; /* of running */
+  /* In a run member 0 has the caller's; its own is of its team, and of what goes on beside the
+   * caller. */
+  polyad_context *context[PD_DEVICES_MOST];
   polyad_team *team[PD_DEVICES_MOST];
   polyad_plan *plan[PD_DEVICES_MOST]; /* that of member 0 owns this */
 };
@@ -156,21 +158,32 @@ static polyad_status make_member(polyad_context *context, const polyad_plan *pla
 
 static polyad_status open_members(polyad_context *context, const struct pd_device_list *devices,
                                   struct pd_members *members) {
-  polyad_context *contexts[PD_DEVICES_MOST] = {context};
   int threads = polyad_threads(context) / devices->count;
   polyad_status status = POLYAD_OK;
-  for (int k = 1; k < devices->count && status == POLYAD_OK; ++k) {
+  for (int k = 0; k < devices->count && status == POLYAD_OK; ++k)
     status = pd_context_for_helper(context, devices->device[k]->name, threads < 1 ? 1 : threads,
                                    &members->context[k]);
-    contexts[k] = members->context[k];
-  }
-  if (status == POLYAD_OK) status = pd_team_create_threads(contexts, devices->count, members->team);
+  if (status == POLYAD_OK)
+    status = pd_team_create_threads(members->context, devices->count, members->team);
   if (status != POLYAD_OK) /* what failed may have told another member's context */
     return pd_fail(context, status, "there is no memory for a team of %d devices", devices->count);
   members->size = devices->count;
   for (int k = 0; k < members->size; ++k)
     members->team[k]->called = "device";
   return POLYAD_OK;
+}
+
+polyad_status pd_members_open(polyad_context *context, const struct pd_device_list *devices,
+                              struct pd_members **members) {
+  struct pd_members *made = NULL;
+  PD_TRY(PD_NEW_ZERO(context, 1, &made));
+  pthread_mutex_init(&made->lock, NULL);
+  polyad_status status = open_members(context, devices, made);
+  if (status == POLYAD_OK)
+    *members = made;
+  else
+    pd_members_destroy(made);
+  return status;
 }
 
 static polyad_status check_request(polyad_context *context, const struct pd_device_list *devices,
@@ -230,27 +243,47 @@ static uint64_t members_hash_end(struct hashing *hashing) {
 polyad_status pd_members_plan_create(polyad_context *context, const polyad_tensor *tensor,
                                      const struct pd_device_list *devices,
                                      const polyad_plan_options *options, polyad_plan **plan) {
-  struct pd_members *members = NULL;
-  polyad_status status = POLYAD_OK;
   PD_TRY(check_request(context, devices, options));
-  PD_TRY(PD_NEW_ZERO(context, 1, &members));
-  pthread_mutex_init(&members->lock, NULL);
-  PD_TRY_CLEANUP(open_members(context, devices, members));
+  struct pd_members *members = pd_members_early_take(context, devices);
+  if (members == NULL) PD_TRY(pd_members_open(context, devices, &members));
   struct making making = {members, tensor, devices, options};
   struct hashing hashing = {.tensor = tensor};
   members_hash_begin(&hashing);
-  status = run_members(context, members, make_member, &making);
+  polyad_status status = run_members(context, members, make_member, &making);
   uint64_t hash = members_hash_end(&hashing);
-  PD_TRY_CLEANUP(status);
+  if (status != POLYAD_OK) {
+    if (members->plan[0] != NULL) polyad_plan_destroy(members->plan[0]);
+    pd_members_destroy(members);
+    return status;
+  }
   *plan = members->plan[0];
   (*plan)->members = members;
   (*plan)->tensor_hash = hash;
   name_devices(devices, *plan);
   return POLYAD_OK;
-cleanup:
-  if (members->plan[0] != NULL) polyad_plan_destroy(members->plan[0]);
-  pd_members_destroy(members);
-  return status;
+}
+
+/* ---- before there is a tensor ---------------------------------------------------------------- */
+
+static polyad_status connect_member(polyad_context *context, const polyad_plan *plan, int member,
+                                    void *call) {
+  const struct making *making = call;
+  polyad_team *team = making->members->team[member];
+  (void)plan;
+  return pd_team_agree(context, team,
+                       pd_team_use_device(context, team, making->devices->device[member]));
+}
+
+polyad_status pd_members_connect(struct pd_members *members, const struct pd_device_list *devices) {
+  struct making making = {.members = members, .devices = devices};
+  return run_members(members->context[0], members, connect_member, &making);
+}
+
+polyad_context *pd_members_context(const struct pd_members *members) { return members->context[0]; }
+
+void pd_members_cancel(struct pd_members *members) {
+  for (int k = 0; k < members->size; ++k)
+    polyad_cancel(members->context[k]);
 }
 
 void pd_members_destroy(struct pd_members *members) {
@@ -259,7 +292,7 @@ void pd_members_destroy(struct pd_members *members) {
     polyad_plan_destroy(members->plan[k]);
   for (int k = 0; k < PD_DEVICES_MOST; ++k)
     polyad_team_destroy(members->team[k]);
-  for (int k = 1; k < PD_DEVICES_MOST; ++k)
+  for (int k = 0; k < PD_DEVICES_MOST; ++k)
     polyad_context_destroy(members->context[k]);
   pthread_mutex_destroy(&members->lock);
   pd_free(NULL, members);
