@@ -4,20 +4,11 @@
 #include "formats/tables.h"
 #include <stdio.h>
 
-static void flycoo_read_variant(const char *name, struct pd_flycoo *storage) {
-  storage->sorted = strncmp(name, "paper", 5) != 0;
-  storage->cyclic = strstr(name, "cyclic") != NULL;
-  storage->remap = strstr(name, "no-remap") == NULL;
-}
-
 static void flycoo_estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
                                   uint64_t *storage, uint64_t *building) {
-  struct pd_flycoo like = {.order = traits->order,
-                           .nnz = traits->nnz,
-                           .type = request->precision,
-                           .partitions = pd_partition_count(request)};
-  flycoo_read_variant(request->variant, &like);
-  pd_flycoo_pack(traits->order, traits->dims, traits->nnz, like.type, &like.packing);
+  struct pd_flycoo like;
+  pd_flycoo_like(traits, request, &like);
+  like.partitions = pd_partition_count(request);
   uint64_t copy = pd_flycoo_copy_bytes(&like), longest = pd_longest(traits->order, traits->dims);
   for (int n = 0; n < traits->order; ++n) {
     like.dims[n] = traits->dims[n];
@@ -52,8 +43,9 @@ static void flycoo_arrays(void *pointer, struct pd_arrays *arrays) {
     if (n == 0 || !storage->remap)
       pd_show_array(arrays, &storage->elements[n], pd_flycoo_copy_bytes(storage), 1,
                     n == 0 ? PD_ARRAY_DECODED : PD_ARRAY_MOVES);
-    pd_show_array(arrays, &mode->part_start, (uint64_t)storage->partitions + 1,
-                  sizeof *mode->part_start, PD_ARRAY_MOVES);
+    if (storage->dealt)
+      pd_show_array(arrays, &mode->part_start, (uint64_t)storage->partitions + 1,
+                    sizeof *mode->part_start, PD_ARRAY_MOVES);
     if (storage->sorted)
       pd_ordered_arrays(&mode->order, storage->nnz, storage->dims[n], false, PD_ARRAY_MOVES,
                         arrays);
@@ -64,7 +56,7 @@ static polyad_status flycoo_begin(polyad_context *context, const polyad_tensor *
                                   const struct pd_request *request, void *pointer) {
   (void)context;
   struct pd_flycoo *storage = pointer;
-  flycoo_read_variant(request->variant, storage);
+  pd_flycoo_read_variant(request->variant, storage);
   storage->order = tensor->order;
   memcpy(storage->dims, tensor->dims, sizeof storage->dims);
   storage->nnz = tensor->nnz;
@@ -90,7 +82,7 @@ static uint64_t flycoo_bytes_there(const struct pd_traits *traits, const struct 
                                    uint64_t storage_bytes) {
   uint64_t longest = pd_longest(traits->order, traits->dims);
   struct pd_flycoo like;
-  flycoo_read_variant(request->variant, &like);
+  pd_flycoo_read_variant(request->variant, &like);
   uint64_t bytes = pd_sent_bytes_there(traits, request, storage_bytes);
   return like.remap && bytes > 0
              ? pd_add_saturated(bytes, pd_mul_saturated(pd_add_saturated(traits->nnz, longest), 4))
@@ -100,11 +92,13 @@ static uint64_t flycoo_bytes_there(const struct pd_traits *traits, const struct 
 static void flycoo_describe(const void *pointer, int first_mode, char text[PD_REASON_BYTES]) {
   (void)first_mode;
   const struct pd_flycoo *storage = pointer;
-  snprintf(text, PD_REASON_BYTES,
-           "%s, %s%d partitions, fullest %.2f times the mean, elements of %d words (%d of %d bits)",
-           storage->sorted ? "sorted" : "paper", storage->cyclic ? "cyclic, " : "",
-           storage->partitions, storage->fullest, storage->packing.words, storage->packing.bits,
-           32 * storage->packing.words);
+  char partitions[96] = "";
+  if (storage->dealt)
+    snprintf(partitions, sizeof partitions, " %s%d partitions, fullest %.2f times the mean,",
+             storage->cyclic ? "cyclic, " : "", storage->partitions, storage->fullest);
+  snprintf(text, PD_REASON_BYTES, "%s,%s elements of %d words (%d of %d bits)",
+           storage->sorted ? "sorted" : "paper", partitions, storage->packing.words,
+           storage->packing.bits, 32 * storage->packing.words);
 }
 
 const struct polyad_format pd_flycoo_format = {

@@ -96,7 +96,7 @@ polyad_status pd_flycoo_check(polyad_context *context, const void *pointer) {
   PD_TRY_CLEANUP(PD_NEW(context, longest, &work.owner));
   for (int mode = 0; mode < storage->order; ++mode) {
     PD_TRY_CLEANUP(list_places(context, &work, mode));
-    PD_TRY_CLEANUP(check_partitions(context, &work, mode));
+    if (storage->dealt) PD_TRY_CLEANUP(check_partitions(context, &work, mode));
     if (storage->sorted) PD_TRY_CLEANUP(flycoo_check_check_rows(context, &work, mode));
   }
 cleanup:

@@ -1,6 +1,8 @@
 /* MTTKRP of "flycoo" on a GPU. The plan keeps the elements in the order of mode 0; a workspace
  * holds the two copies between which they are remapped. In the default variants mode 0 reads the
- * plan's, so that the last mode need not remap; the paper's begin with a copy of it. */
+ * plan's, so that the last mode need not remap, and copy 0 has the orders of modes 1, 3 and so on,
+ * copy 1 those of the others, in elements that become shorter; the paper's variants begin with a
+ * copy of the plan's. */
 #include "formats/flycoo/flycoo_launch.h"
 #include "formats/flycoo/flycoo_layout.h"
 #include "formats/ordered/ordered_cuda.h"
@@ -20,22 +22,31 @@ static int flycoo_cuda_copies_of(const struct pd_flycoo *flycoo) {
   return flycoo->sorted && flycoo->order < 3 ? flycoo->order - 1 : 2;
 }
 
+static uint64_t elements_bytes(const struct pd_flycoo *flycoo, int words) {
+  return (flycoo->nnz * (uint64_t)words + 3) / 4 * 16;
+}
+
+/* Elements never grow from mode to mode: copy k has most bytes for the first of its modes. */
+static uint64_t copy_bytes(const struct pd_flycoo *flycoo, int k) {
+  if (!flycoo->sorted) return pd_flycoo_copy_bytes(flycoo);
+  return elements_bytes(flycoo, pd_flycoo_words(flycoo, k + 1));
+}
+
+static uint64_t all_copies_bytes(const struct pd_flycoo *flycoo) {
+  uint64_t bytes = 0;
+  for (int k = 0; k < flycoo_cuda_copies_of(flycoo); ++k)
+    bytes = pd_add_saturated(bytes, copy_bytes(flycoo, k));
+  return bytes;
+}
+
 static uint64_t flycoo_cuda_workspace_bytes(const void *storage, const uint64_t *ranks,
                                             int threads) {
   const uint64_t rank = ranks[0];
   (void)threads;
   const struct pd_flycoo *flycoo = storage;
-  uint64_t copies = (uint64_t)flycoo_cuda_copies_of(flycoo) * pd_flycoo_copy_bytes(flycoo);
+  uint64_t copies = all_copies_bytes(flycoo);
   if (!flycoo->sorted) return copies;
   return pd_add_saturated(copies, pd_ordered_scratch_bytes(flycoo->nnz, rank, flycoo->type));
-}
-
-/* Elements are read 16 bytes at a time, and the last read may reach behind them, where remapping
- * writes nothing: zeros there are an element of value and indices 0, that no row counts. */
-static polyad_status clear_end(polyad_context *context, const struct pd_device *device,
-                               uint32_t *copy, uint64_t bytes) {
-  if (bytes == 0) return POLYAD_OK;
-  return device->functions->fill_zero(context, device, copy + bytes / 4 - 4, 16);
 }
 
 static polyad_status allocate_scratch(polyad_context *context, const struct pd_flycoo *flycoo,
@@ -43,11 +54,8 @@ static polyad_status allocate_scratch(polyad_context *context, const struct pd_f
   if (flycoo->sorted)
     PD_TRY(pd_ordered_scratch_fill(context, flycoo->nnz, flycoo->order - 1, rank, flycoo->type,
                                    &scratch->sum));
-  uint64_t bytes = pd_flycoo_copy_bytes(flycoo);
-  for (int k = 0; k < flycoo_cuda_copies_of(flycoo); ++k) {
-    PD_TRY(PD_CUDA_SCRATCH(context, &scratch->base, bytes, 1, &scratch->copy[k]));
-    PD_TRY(clear_end(context, scratch->base.device, scratch->copy[k], bytes));
-  }
+  for (int k = 0; k < flycoo_cuda_copies_of(flycoo); ++k)
+    PD_TRY(PD_CUDA_SCRATCH(context, &scratch->base, copy_bytes(flycoo, k), 1, &scratch->copy[k]));
   return POLYAD_OK;
 }
 
@@ -80,11 +88,15 @@ static struct pd_gpu_bits bits_of(const struct pd_flycoo_field *field) {
                               .two_words = field->shift + field->bits > 32};
 }
 
-static uint32_t *flycoo_cuda_other_copy(const struct scratch *scratch) {
+/* Where elements go that are remapped into the order of `mode`. */
+static uint32_t *copy_for(const struct pd_flycoo *flycoo, const struct scratch *scratch, int mode) {
+  if (flycoo->sorted) return scratch->copy[(mode + 1) % 2];
   return scratch->current == scratch->copy[0] ? scratch->copy[1] : scratch->copy[0];
 }
 
-/* Brings the elements into the order of `mode` when they are not. */
+/* Brings the elements into the order of `mode` when they are not. Copies of the default variants
+ * may lack the remap id, and lie where those of `mode` go: the plan's elements are remapped
+ * instead. */
 static polyad_status flycoo_cuda_arrange(polyad_context *context, const struct pd_flycoo *flycoo,
                                          struct scratch *scratch, int mode) {
   if (!flycoo->remap) {
@@ -94,16 +106,17 @@ static polyad_status flycoo_cuda_arrange(polyad_context *context, const struct p
   if (scratch->mode < 0) PD_TRY(flycoo_cuda_bring(context, flycoo, scratch));
   if (scratch->mode == mode) return POLYAD_OK;
   if (mode == 0 && flycoo->sorted) return flycoo_cuda_bring(context, flycoo, scratch);
-  scratch->mode = mode;
   struct pd_cuda_state *state = pd_cuda_state_of(scratch->base.device);
-  uint32_t *to = flycoo_cuda_other_copy(scratch);
+  const uint32_t *from = flycoo->sorted ? flycoo->elements[0] : scratch->current;
+  uint32_t *to = copy_for(flycoo, scratch, mode);
+  scratch->mode = mode;
   pd_cuda_services->log(context, POLYAD_LOG_DEBUG,
                         "flycoo: remapping into the order of mode %d, out of turn",
                         pd_cuda_services->shown_mode(context, mode));
-  polyad_status status = PD_CUDA(context, state,
-                                 pd_flycoo_remap(flycoo->nnz, flycoo->packing.words,
-                                                 bits_of(&flycoo->packing.remap[mode]),
-                                                 scratch->current, to, pd_cuda_stream(state)));
+  polyad_status status = PD_CUDA(
+      context, state,
+      pd_flycoo_remap(flycoo->nnz, flycoo->packing.words, pd_flycoo_words(flycoo, mode),
+                      bits_of(&flycoo->packing.remap[mode]), from, to, pd_cuda_stream(state)));
   scratch->current = to;
   return status;
 }
@@ -112,11 +125,13 @@ static polyad_status flycoo_cuda_arrange(polyad_context *context, const struct p
 static struct pd_gpu_elements elements_of(const struct pd_flycoo *flycoo,
                                           const struct scratch *scratch, int mode, uint32_t *to) {
   const struct pd_ordered *order = &flycoo->mode[mode].order;
-  struct pd_gpu_elements elements = {
-      .in = scratch->current,
-      .to = to,
-      .remap = bits_of(&flycoo->packing.remap[(mode + 1) % flycoo->order]),
-      .words = flycoo->packing.words};
+  const int next = (mode + 1) % flycoo->order;
+  struct pd_gpu_elements elements = {.in = scratch->current,
+                                     .to = to,
+                                     .remap = bits_of(&flycoo->packing.remap[next]),
+                                     .words = pd_flycoo_words(flycoo, mode),
+                                     .to_words = pd_flycoo_words(flycoo, next),
+                                     .inputs = order->inputs};
   for (int k = 0; k < order->inputs; ++k)
     elements.input[k] = bits_of(&flycoo->packing.index[order->input[k]]);
   return elements;
@@ -187,7 +202,7 @@ static polyad_status flycoo_cuda_run(polyad_context *context, const void *storag
    */
   bool moves = flycoo->remap && next != mode && (next != 0 || !flycoo->sorted);
   struct pd_gpu_elements elements =
-      elements_of(flycoo, scratch, mode, moves ? flycoo_cuda_other_copy(scratch) : NULL);
+      elements_of(flycoo, scratch, mode, moves ? copy_for(flycoo, scratch, next) : NULL);
   status = flycoo->sorted ? flycoo_cuda_run_sorted(context, flycoo, scratch, &elements, call)
                           : flycoo_cuda_run_paper(context, flycoo, &elements, call);
   if (status != POLYAD_OK) return forget(scratch, status);
@@ -218,11 +233,10 @@ static uint64_t flycoo_cuda_position(const void *pointer) {
 /* The storage and two copies. */
 static uint64_t flycoo_cuda_device_bytes(const struct pd_traits *traits,
                                          const struct pd_request *request, uint64_t storage_bytes) {
-  struct pd_flycoo like = {.nnz = traits->nnz};
-  pd_flycoo_pack(traits->order, traits->dims, traits->nnz, request->precision, &like.packing);
-  bool remaps = strstr(request->variant, "no-remap") == NULL;
+  struct pd_flycoo like;
+  pd_flycoo_like(traits, request, &like);
   uint64_t scratch = pd_ordered_scratch_bytes(traits->nnz, request->rank, request->precision);
-  if (remaps) scratch = pd_add_saturated(scratch, 2 * pd_flycoo_copy_bytes(&like));
+  scratch = pd_add_saturated(scratch, all_copies_bytes(&like));
   return pd_add_saturated(storage_bytes, scratch);
 }
 

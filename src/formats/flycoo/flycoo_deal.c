@@ -21,6 +21,13 @@ cleanup:
   return status;
 }
 
+static void ascend_rows(const struct pd_flycoo *storage, int mode,
+                        const struct pd_flycoo_deal *deal) {
+  uint32_t next = 0;
+  for (uint64_t i = 0; i < storage->dims[mode]; ++i)
+    if (deal->degree[i] > 0) deal->place[i] = next++;
+}
+
 static polyad_status place_rows(polyad_context *context, const struct pd_flycoo *storage, int mode,
                                 const struct pd_flycoo_deal *deal) {
   uint64_t dim = storage->dims[mode];
@@ -38,6 +45,10 @@ static polyad_status place_rows(polyad_context *context, const struct pd_flycoo 
 
 polyad_status pd_flycoo_deal_rows(polyad_context *context, struct pd_flycoo *storage, int mode,
                                   struct pd_flycoo_deal *deal) {
+  if (!storage->dealt) {
+    ascend_rows(storage, mode, deal);
+    return POLYAD_OK;
+  }
   PD_TRY(pd_partition_vertices(context, storage->dims[mode], deal->degree, storage->partitions,
                                storage->cyclic, deal->part, deal->load));
   uint64_t most = 0;

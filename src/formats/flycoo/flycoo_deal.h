@@ -1,4 +1,5 @@
-/* Dealing the output rows of a mode to partitions, from their sizes: the same for every device. */
+/* Dealing the output rows of a mode to partitions, from their sizes, or leaving them as they are:
+ * the same for every device. */
 #ifndef PD_FLYCOO_DEAL_H
 #define PD_FLYCOO_DEAL_H
 
@@ -17,7 +18,8 @@ struct pd_flycoo_deal {
 polyad_status pd_flycoo_deal_create(polyad_context *context, const struct pd_flycoo *storage,
                                     struct pd_flycoo_deal *deal);
 void pd_flycoo_deal_clear(polyad_context *context, struct pd_flycoo_deal *deal);
-/** Deals the rows of a mode by their degrees; storage->fullest is told of the fullest partition. */
+/** Deals the rows of a mode by their degrees; storage->fullest is told of the fullest partition.
+ *  Where rows are not dealt there are their places alone. */
 polyad_status pd_flycoo_deal_rows(polyad_context *context, struct pd_flycoo *storage, int mode,
                                   struct pd_flycoo_deal *deal);
 

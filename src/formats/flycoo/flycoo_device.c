@@ -1,6 +1,6 @@
 /* Building "flycoo" on a device. The sizes of the output rows come to the host, which deals the
- * rows to partitions; what each row was dealt goes there. Nonzeros are sorted, packed and numbered
- * there: elements in the order of mode 0, then for each mode their place in its order. */
+ * rows to partitions or numbers them; what each row got goes there. Nonzeros are sorted, packed and
+ * numbered there: elements in the order of mode 0, then for each mode their place in its order. */
 #include "formats/flycoo/flycoo_deal.h"
 #include "formats/sent.h"
 
@@ -19,13 +19,14 @@ struct job {
 static polyad_status deal_mode(polyad_context *context, struct job *job, int mode) {
   const struct pd_device_functions *functions = job->device->functions;
   struct pd_flycoo *storage = job->storage;
-  uint64_t **start = &storage->mode[mode].part_start;
-  uint64_t starts = (uint64_t)storage->partitions + 1;
   PD_TRY(job->steps->degrees(context, job->build, mode, job->deal.degree));
   PD_TRY(pd_flycoo_deal_rows(context, storage, mode, &job->deal));
-  PD_TRY(pd_sent_allocate(context, job->request, starts, sizeof **start, start));
-  PD_TRY(
-      functions->copy_in(context, job->device, *start, job->deal.start, starts * sizeof **start));
+  if (storage->dealt) {
+    uint64_t **start = &storage->mode[mode].part_start, starts = (uint64_t)storage->partitions + 1;
+    PD_TRY(pd_sent_allocate(context, job->request, starts, sizeof **start, start));
+    PD_TRY(
+        functions->copy_in(context, job->device, *start, job->deal.start, starts * sizeof **start));
+  }
   const uint32_t *dealt = storage->sorted ? job->deal.place : job->deal.part;
   PD_TRY(functions->copy_in(context, job->device, job->table, dealt,
                             storage->dims[mode] * sizeof *dealt));

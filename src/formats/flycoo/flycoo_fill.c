@@ -1,6 +1,6 @@
-/* Filling "flycoo": for every mode the vertices are partitioned and the nonzeros ordered by
- * partition; the place in that order becomes the remap id. Elements are laid out in the order of
- * mode 0. */
+/* Filling "flycoo": for every mode the nonzeros are ordered by output row, or the vertices are
+ * partitioned and the nonzeros ordered by partition; the place in that order becomes the remap id.
+ * Elements are laid out in the order of mode 0. */
 #include "core/radix_sort.h"
 #include "formats/flycoo/flycoo_deal.h"
 
@@ -47,8 +47,10 @@ static polyad_status order_mode(polyad_context *context, struct job *job) {
   uint64_t starts = (uint64_t)storage->partitions + 1;
   PD_TRY(pd_ordered_degrees(context, tensor, job->mode, job->deal.degree));
   PD_TRY(pd_flycoo_deal_rows(context, storage, job->mode, &job->deal));
-  PD_TRY(PD_NEW(context, starts, &mode->part_start));
-  memcpy(mode->part_start, job->deal.start, starts * sizeof *mode->part_start);
+  if (storage->dealt) {
+    PD_TRY(PD_NEW(context, starts, &mode->part_start));
+    memcpy(mode->part_start, job->deal.start, starts * sizeof *mode->part_start);
+  }
   if (!storage->sorted) return order_by_partition(context, job);
   struct pd_ordered_job order = {.tensor = tensor,
                                  .traits = job->traits,

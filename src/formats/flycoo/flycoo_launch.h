@@ -23,9 +23,9 @@ struct pd_gpu_fly {
 /** Algorithm 4; the output must be zero before. */
 cudaError_t pd_flycoo_paper_f32(const struct pd_gpu_fly *fly, cudaStream_t stream);
 cudaError_t pd_flycoo_paper_f64(const struct pd_gpu_fly *fly, cudaStream_t stream);
-/** Remapping alone: moves every element to the place that `remap` names. */
-cudaError_t pd_flycoo_remap(uint64_t nnz, int words, struct pd_gpu_bits remap, const uint32_t *in,
-                            uint32_t *out, cudaStream_t stream);
+/** Remapping alone: moves the first `to_words` of every element to the place that `remap` names. */
+cudaError_t pd_flycoo_remap(uint64_t nnz, int words, int to_words, struct pd_gpu_bits remap,
+                            const uint32_t *in, uint32_t *out, cudaStream_t stream);
 
 #ifdef __cplusplus
 }

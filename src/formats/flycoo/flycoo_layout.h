@@ -11,22 +11,24 @@ struct pd_flycoo_field {
   int word, shift, bits;
 };
 
-/** How elements are packed: the value first, then indices, then remap ids. */
+/** How elements are packed: the value first, then indices, then remap ids, the last mode's first.
+ */
 struct pd_flycoo_packing {
   int order, words; /* of an element */
   int bits;         /* of them used: N log2 nnz + sum log2 I_n + value */
   struct pd_flycoo_field index[POLYAD_MAX_ORDER], remap[POLYAD_MAX_ORDER];
 };
 
-/** The order of one mode: partitions, and in the default variants rows within them. In the paper's
- *  variants `order` has the inputs alone. */
+/** The order of one mode: partitions where rows are dealt to them, and but for the paper's variants
+ *  rows. In the paper's variants `order` has the inputs alone. */
 struct pd_flycoo_mode {
-  uint64_t *part_start; /* partitions + 1 */
+  uint64_t *part_start; /* partitions + 1; NULL: rows are not dealt */
   struct pd_ordered order;
 };
 
 struct pd_flycoo {
-  bool sorted; /* deterministic: partitions are sorted by output row */
+  bool sorted; /* deterministic: sorted by output row, within partitions where rows are dealt */
+  bool dealt;  /* rows are dealt to partitions; else they ascend */
   bool cyclic; /* vertices dealt in turn instead of to the least filled partition */
   bool remap;  /* one copy that is remapped, or (for measurements) one ordered copy per mode */
   int order;
@@ -74,6 +76,17 @@ static inline uint64_t pd_flycoo_copy_bytes(const struct pd_flycoo *storage) {
 
 void pd_flycoo_pack(int order, const uint64_t *dims, uint64_t nnz, polyad_type type,
                     struct pd_flycoo_packing *packing);
+
+void pd_flycoo_read_variant(const char *name, struct pd_flycoo *storage);
+/** A storage without arrays and partitions: the facts, packing and variant that a request asks for.
+ */
+void pd_flycoo_like(const struct pd_traits *traits, const struct pd_request *request,
+                    struct pd_flycoo *like);
+
+/** Words of an element in a copy that a GPU remaps into the order of `mode`. The default variants
+ * drop the ends of elements there: remap ids that were used, and in the last mode its own index,
+ * which its rows have. */
+int pd_flycoo_words(const struct pd_flycoo *storage, int mode);
 
 /** Fills a storage whose facts, packing and variant are set. */
 polyad_status pd_flycoo_fill(polyad_context *context, const polyad_tensor *tensor,

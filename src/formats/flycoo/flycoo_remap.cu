@@ -3,8 +3,8 @@
 
 /* Eight lanes per element. */
 static __global__ void __launch_bounds__(256)
-    remap_elements(uint64_t nnz, int words, struct pd_gpu_bits remap, const uint32_t *in,
-                   uint32_t *out) {
+    remap_elements(uint64_t nnz, int words, int to_words, struct pd_gpu_bits remap,
+                   const uint32_t *in, uint32_t *out) {
   int lane = threadIdx.x % 8;
   for (uint64_t p = (uint64_t)blockIdx.x * 32 + threadIdx.x / 8; p < nnz;
        p += (uint64_t)gridDim.x * 32) {
@@ -12,16 +12,17 @@ static __global__ void __launch_bounds__(256)
     uint32_t low = __ldg(element + remap.word);
     uint32_t high = remap.two_words ? __ldg(element + remap.word + 1) : 0;
     uint64_t to = __funnelshift_r(low, high, remap.shift) & remap.mask;
-    for (int word = lane; word < words; word += 8)
-      out[to * (uint64_t)words + word] = __ldg(element + word);
+    for (int word = lane; word < to_words; word += 8)
+      out[to * (uint64_t)to_words + word] = __ldg(element + word);
   }
 }
 
-extern "C" cudaError_t pd_flycoo_remap(uint64_t nnz, int words, struct pd_gpu_bits remap,
-                                       const uint32_t *in, uint32_t *out, cudaStream_t stream) {
+extern "C" cudaError_t pd_flycoo_remap(uint64_t nnz, int words, int to_words,
+                                       struct pd_gpu_bits remap, const uint32_t *in, uint32_t *out,
+                                       cudaStream_t stream) {
   if (nnz == 0) return cudaSuccess;
   uint64_t blocks = (nnz + 127) / 128;
   unsigned grid = (unsigned)(blocks < 65536 ? blocks : 65536);
-  remap_elements<<<grid, 256, 0, stream>>>(nnz, words, remap, in, out);
+  remap_elements<<<grid, 256, 0, stream>>>(nnz, words, to_words, remap, in, out);
   return cudaGetLastError();
 }

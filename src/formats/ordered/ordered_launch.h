@@ -65,13 +65,14 @@ struct pd_gpu_planes {
   int planes;
 };
 
-/** Nonzeros as elements of `words` words each, the value first; moved to another order on the way
- *  where `to` is not NULL. Padded to a multiple of 16 bytes. */
+/** Nonzeros as elements of `words` words each, the value first; the first `to_words` of each are
+ * moved to another order on the way where `to` is not NULL. */
 struct pd_gpu_elements {
   const uint32_t *in;
   uint32_t *to;
   struct pd_gpu_bits input[PD_INPUTS_MAX], remap;
-  int words;
+  int words, to_words;
+  int inputs;
 };
 
 /** Lanes that share a row: a power of two from 4 to 32. */

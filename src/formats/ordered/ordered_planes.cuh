@@ -52,6 +52,7 @@ template <typename T, int LANES> struct StagedPlanes {
   __device__ static void fetch_nothing() { __pipeline_commit(); }
   /* Waits for all batches but the one fetched last. */
   __device__ static void wait() { __pipeline_wait_prior(1); }
+  template <int> __device__ static void open(uint32_t) {}
 
   template <int COUNT> __device__ void index(uint32_t at, int k, uint32_t index[COUNT]) const {
     const struct pd_gpu_bits &bits = data.input[k];
@@ -75,7 +76,6 @@ template <typename T, int LANES> struct StagedPlanes {
     for (int j = 0; j < COUNT; ++j)
       value[j] = from[j];
   }
-  __device__ void leave(uint32_t) const {}
 };
 
 template <typename T, int LANES> struct DirectPlanes {
@@ -92,6 +92,7 @@ template <typename T, int LANES> struct DirectPlanes {
   __device__ static void fetch(uint32_t) {}
   __device__ static void fetch_nothing() {}
   __device__ static void wait() {}
+  template <int> __device__ static void open(uint32_t) {}
 
   template <int COUNT> __device__ void index(uint32_t at, int k, uint32_t index[COUNT]) const {
     const struct pd_gpu_bits &bits = data.input[k];
@@ -106,7 +107,6 @@ template <typename T, int LANES> struct DirectPlanes {
     for (int j = 0; j < COUNT; ++j)
       value[j] = at + j < here ? __ldg(static_cast<const T *>(data.values) + begin + at + j) : T(0);
   }
-  __device__ void leave(uint32_t) const {}
 };
 
 #endif

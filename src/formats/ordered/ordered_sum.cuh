@@ -267,8 +267,8 @@ struct Walk {
         mark.x >>= at % PD_MARKS_UNIT;
         mark.y >>= at % PD_MARKS_UNIT;
       }
+      source.template open<INPUTS>(at);
       batch(at, mark.y, mark.x);
-      source.leave(at);
       __syncwarp();
     }
     fold();
