@@ -47,7 +47,7 @@ static void nothing_given_is_an_error(void **state) {
   refused(polyad_tensor_read(context, at("x.tns"), NULL, NULL), "NULL");
   refused(polyad_tensor_write(context, NULL, at("x.tns"), POLYAD_FILE_AUTO), "");
   refused(polyad_ktensor_read(context, NULL, POLYAD_F64, &ktensor), "");
-  refused(polyad_ktensor_write(context, NULL, at("m.ktensor")), "NULL");
+  refused(polyad_ktensor_write(context, NULL, at("m.ktensor")), "missing");
   refused(polyad_ttensor_read(context, NULL, POLYAD_F64, &ttensor), "");
   refused(polyad_ttensor_write(context, NULL, at("m.ttensor")), "");
   refused(polyad_ktensor_write_directory(context, NULL, NULL, 3, at("m")), "missing");

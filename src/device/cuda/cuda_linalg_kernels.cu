@@ -126,25 +126,30 @@ __device__ __forceinline__ static void rows_times(const double *left, unsigned s
   }
 }
 
-/* Leaves m inverse in `x` and m - x v in the tile that held m, whose entries the thread keeps. */
-__device__ static void leave_rest(const pd_gpu_rows &job, double *tile, double *x, int count,
-                                  double *kept) {
+/* The solution in `x` of the rows whose m is in the tile, by refinement; the thread keeps its
+ * entries of m, whose place in the tile what is left of m takes. */
+__device__ static void solve_refined(const pd_gpu_rows &job, double *tile, double *x, int count,
+                                     double *kept) {
   int rank = job.x.rank, tx = threadIdx.x % 32, ty = threadIdx.x / 32;
   double value[4];
-  for (int r = tx; r < rank + tx; r += 32) {
-    rows_times(tile, (unsigned)rank, count, job.inverse, rank, r, value);
-    for (int i = ty; i < count && r < rank; i += WARPS)
-      x[i * job.x.stride + r] = value[i / WARPS];
-  }
-  __syncthreads();
-  for (int r = tx; r < rank + tx; r += 32) {
-    rows_times(x, (unsigned)job.x.stride, count, job.v, rank, r, value);
-    for (int i = ty; i < count && r < rank; i += WARPS) {
-      *kept = tile[i * rank + r];
-      tile[i * rank + r] = *kept++ - value[i / WARPS];
+  for (int step = 0;; ++step) {
+    for (int r = tx; r < rank + tx; r += 32) {
+      rows_times(tile, (unsigned)rank, count, job.inverse, rank, r, value);
+      for (int i = ty; i < count && r < rank; i += WARPS)
+        x[i * job.x.stride + r] = (step > 0 ? x[i * job.x.stride + r] : 0) + value[i / WARPS];
     }
+    __syncthreads();
+    if (step == PD_GPU_REFINEMENTS) return;
+    int at = 0;
+    for (int r = tx; r < rank + tx; r += 32) {
+      rows_times(x, (unsigned)job.x.stride, count, job.v, rank, r, value);
+      for (int i = ty; i < count && r < rank; i += WARPS, ++at) {
+        if (step == 0) kept[at] = tile[i * rank + r];
+        tile[i * rank + r] = kept[at] - value[i / WARPS];
+      }
+    }
+    __syncthreads();
   }
-  __syncthreads();
 }
 
 template <typename T>
@@ -171,10 +176,10 @@ static __global__ void __launch_bounds__(THREADS, 4)
             (double)data[i * x.stride + r] + (pulls ? pulled<T>(job, first + i, r, rank) : 0);
     __syncthreads();
     if constexpr (sizeof(T) == sizeof(double))
-      if (refined) leave_rest(job, tile, data, count, kept);
+      if (refined) solve_refined(job, tile, data, count, kept);
     for (int r = tx; r < rank + tx; r += 32) {
       double mine[4] = {0, 0, 0, 0}, value[4];
-      rows_times(tile, (unsigned)rank, count, job.inverse, rank, r, value);
+      if (!refined) rows_times(tile, (unsigned)rank, count, job.inverse, rank, r, value);
       double by = r < rank ? 1 / divisor(job.scaling, job.weights[r], job.peak[r]) : 0;
 #pragma unroll
       for (int q = 0; q < 4; ++q) {
@@ -182,8 +187,7 @@ static __global__ void __launch_bounds__(THREADS, 4)
         if (i >= count || r >= rank) break;
         T *entry = data + i * x.stride + r;
         double m = refined ? kept[at++] : pulls ? (double)*entry : tile[i * rank + r];
-        double solution = refined ? (double)*entry + value[q] : value[q];
-        T rounded = kept_entry<T>(job, first + i, r, solution * by);
+        T rounded = kept_entry<T>(job, first + i, r, (refined ? (double)*entry : value[q]) * by);
         double weight = job.slices != nullptr ? job.slices[first + i] : 1;
         *entry = rounded;
         account(m, (double)rounded, weight, mine);
@@ -314,14 +318,15 @@ static __global__ void __launch_bounds__(THREADS)
  */
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
-    multiply_wide(const __grid_constant__ pd_gpu_rows job, uint64_t first, int count, bool again) {
+    multiply_wide(const __grid_constant__ pd_gpu_rows job, uint64_t first, int count, int step) {
   const pd_gpu_matrix &x = job.x;
   int rank = x.rank, row = (int)blockIdx.y * TILE, column = (int)blockIdx.x * TILE;
   int tx = (int)threadIdx.x % TILE_LANES, ty = (int)threadIdx.x / TILE_LANES;
   double value[4][4] = {};
   bool refined = refines<T>(job);
-  if (again && !refined) return;
-  multiply_tile(again ? rest_of(job) : job.room, (uint64_t)rank, count, job.inverse, rank, value);
+  if (step > 0 && !refined) return;
+  multiply_tile(step > 0 ? rest_of(job) : job.room, (uint64_t)rank, count, job.inverse, rank,
+                value);
   T *data = static_cast<T *>(x.data) + first * x.stride;
 #pragma unroll
   for (int q = 0; q < 4; ++q) {
@@ -333,17 +338,17 @@ static __global__ void __launch_bounds__(THREADS)
       int i = row + ty + TILE_LANES * p;
       if (i >= count || r >= rank) break;
       T *entry = data + (uint64_t)i * x.stride + r;
-      if (refined && !again) {
-        *entry = (T)value[p][q];
+      double solution = (step > 0 ? (double)*entry : 0) + value[p][q];
+      if (refined && step < PD_GPU_REFINEMENTS) {
+        *entry = (T)solution;
         continue;
       }
-      double m = again ? job.room[(size_t)i * rank + r] : (double)*entry;
-      double solution = again ? (double)*entry + value[p][q] : value[p][q];
+      double m = refined ? job.room[(size_t)i * rank + r] : (double)*entry;
       T rounded = kept_entry<T>(job, first + (uint64_t)i, r, solution * by);
       account(m, (double)rounded, job.slices != nullptr ? job.slices[first + i] : 1, mine);
       *entry = rounded;
     }
-    if (!refined || again)
+    if (!refined || step == PD_GPU_REFINEMENTS)
       add_tile_sums(mine, first == 0, r < rank,
                     job.sums + (size_t)blockIdx.y * 4 * rank + (r < rank ? r : 0), rank);
   }
@@ -357,10 +362,10 @@ template <typename T> static void multiply_in_pieces(const pd_gpu_rows &job, cud
     dim3 tiles((unsigned)(job.x.rank + TILE - 1) / TILE,
                count > 0 ? (unsigned)(count + TILE - 1) / TILE : 1);
     if (count > 0) widen<T><<<(unsigned)count, THREADS, 0, stream>>>(job, first, count);
-    multiply_wide<T><<<tiles, THREADS, 0, stream>>>(job, first, count, false);
-    if (job.x.wide) {
+    multiply_wide<T><<<tiles, THREADS, 0, stream>>>(job, first, count, 0);
+    for (int step = 1; job.x.wide && step <= PD_GPU_REFINEMENTS; ++step) {
       rest_wide<<<tiles, THREADS, 0, stream>>>(job, first, count);
-      multiply_wide<T><<<tiles, THREADS, 0, stream>>>(job, first, count, true);
+      multiply_wide<T><<<tiles, THREADS, 0, stream>>>(job, first, count, step);
     }
     first += PIECE_TILES * TILE;
   } while (first < job.x.rows);

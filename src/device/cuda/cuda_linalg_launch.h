@@ -16,6 +16,7 @@ enum {
   PD_GPU_RANK_SMALL = 128,   /* normal equations are inverted by one block, in registers */
   PD_GPU_COLUMN_SUMS = 4,    /* inner, square, absolute, largest */
   PD_GPU_RANK_PASS = 32,     /* an update is one pass over memory */
+  PD_GPU_REFINEMENTS = 3,    /* of a solution: see pd_gpu_rows */
   PD_GPU_PASS_BLOCKS = 264,
   PD_GPU_JOBS = 64,  /* that a launcher takes */
   PD_GPU_BATCH = 16, /* of them, as many as fit into a kernel's parameters */
@@ -88,8 +89,9 @@ struct pd_gpu_rows {
   const double *v, *weights, *peak;
   const double *slices; /* NULL: squares count once each */
   const double *pulls;  /* not 0: the inverse is a damped one */
-  /* Not 0, and x double: x = m inverse is followed by a step of iterative refinement,
-   * x += (m - x v) inverse, after which it is as exact as a solution by substitution. */
+  /* Not 0, and x double: x = m inverse is followed by PD_GPU_REFINEMENTS steps x += (m - x v)
+   * inverse. Each takes the error times R eps over v's least pivot, so that solutions are as exact
+   * as those by substitution down to pivots of about 1e-11 / R of their diagonal entries. */
   const double *refines;
   int scaling;      /* enum pd_scaling */
   int blocks;       /* of rows */

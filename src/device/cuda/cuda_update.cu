@@ -239,8 +239,8 @@ __device__ void add_times(const double (&left)[2 * TILES], const double (&w)[2 *
       multiply_add(product[t], left[k], w[k][t]);
 }
 
-/* x += (m - x v) w. The columns of w and of x are divided already, so those of v's rows are taken
- * times what divides them. */
+/* A step of iterative refinement, x += (m - x v) w. The columns of w and of x are divided already,
+ * so those of v's rows are taken times what divides them. */
 template <int TILES>
 __device__ void refine(const pd_gpu_rows &rows, const Room<TILES> &room,
                        const double (&w)[2 * TILES][TILES], const double (&m)[2 * TILES],
@@ -270,10 +270,10 @@ __device__ void refine(const pd_gpu_rows &rows, const Room<TILES> &room,
 }
 
 /* One row's entries of x from those of m. */
-template <typename T, int TILES>
+template <typename T, int TILES, bool REFINES>
 __device__ void solve(const Pass &pass, const Room<TILES> &room,
-                      const double (&w)[2 * TILES][TILES], bool pulls, bool refines, uint64_t row,
-                      int first, const T (&m)[2 * TILES], T (&x)[2 * TILES]) {
+                      const double (&w)[2 * TILES][TILES], bool pulls, uint64_t row, int first,
+                      const T (&m)[2 * TILES], T (&x)[2 * TILES]) {
   double right[2 * TILES], product[TILES][2];
 #pragma unroll
   for (int k = 0; k < 2 * TILES; ++k)
@@ -291,8 +291,11 @@ __device__ void solve(const Pass &pass, const Room<TILES> &room,
   for (int t = 0; t < TILES; ++t)
     product[t][0] = product[t][1] = 0;
   add_times<TILES>(right, w, product);
-  if constexpr (sizeof(T) == sizeof(double))
-    if (refines) refine<TILES>(pass.rows, room, w, right, product);
+  if constexpr (REFINES) {
+#pragma unroll 1
+    for (int step = 0; step < PD_GPU_REFINEMENTS; ++step)
+      refine<TILES>(pass.rows, room, w, m, product);
+  }
 #pragma unroll
   for (int t = 0; t < TILES; ++t) {
     x[2 * t] = (T)product[t][0];
@@ -315,19 +318,24 @@ __device__ void halve(const pd_gpu_rows &rows, uint64_t row, int first, float (&
   }
 }
 
-/* SOLVES: x holds m, and is replaced; else x is there, and m may be. */
-template <typename T, int TILES, bool SOLVES>
+/* WITHOUT: x is there, and m may be. Else x holds m, and is replaced: by SOLVE where the update is
+ * not refined, by REFINE, in double, where it is. That is known on the device alone, and one kernel
+ * for both would have too few registers: the other one leaves at once. */
+enum Way { WITHOUT, SOLVE, REFINE };
+
+template <typename T, int TILES, Way WAY>
 __global__ void __launch_bounds__(THREADS, 2) pass_rows(const __grid_constant__ Batch<Pass> batch) {
   const Pass &pass = batch.job[blockIdx.y];
   __shared__ Room<TILES> room;
   constexpr int COLUMNS = 2 * TILES;
+  constexpr bool SOLVES = WAY != WITHOUT;
   const pd_gpu_rows &rows = pass.rows;
+  if (SOLVES && sizeof(T) == sizeof(double) && (*rows.refines != 0) != (WAY == REFINE)) return;
   const pd_gpu_matrix &in = SOLVES ? rows.x : rows.m;
   int lane = (int)threadIdx.x % 32, first = lane % 4 * COLUMNS;
   uint64_t tiles = (rows.x.rows + TILE - 1) / TILE;
   uint64_t end = tiles * (blockIdx.x + 1) / gridDim.x;
   bool pulls = SOLVES && rows.before.data != nullptr && *rows.pulls != 0;
-  bool refines = SOLVES && sizeof(T) == sizeof(double) && *rows.refines != 0;
   double w[COLUMNS][TILES];
   Sums<T, TILES> sums = {};
   T m[COLUMNS] = {}, next[COLUMNS] = {}, x[COLUMNS];
@@ -342,7 +350,7 @@ __global__ void __launch_bounds__(THREADS, 2) pass_rows(const __grid_constant__ 
     if (in.data != nullptr && tile + WARPS < end)
       load(in, pass.aligned, row + WARPS * TILE, first, next);
     if (SOLVES) {
-      solve<T, TILES>(pass, room, w, pulls, refines, row, first, m, x);
+      solve<T, TILES, WAY == REFINE>(pass, room, w, pulls, row, first, m, x);
       if constexpr (sizeof(T) == sizeof(float))
         if (rows.halves != nullptr) halve(rows, row, first, x);
       store(rows.x, pass.aligned, row, first, x);
@@ -373,10 +381,13 @@ int solves(const Pass &pass) { return pass.rows.inverse != nullptr; }
 template <typename T, int TILES>
 void start(const Batch<Pass> &batch, int count, cudaStream_t stream) {
   dim3 blocks((unsigned)batch.job[0].rows.blocks, (unsigned)count);
-  if (solves(batch.job[0]))
-    pass_rows<T, TILES, true><<<blocks, THREADS, 0, stream>>>(batch);
-  else
-    pass_rows<T, TILES, false><<<blocks, THREADS, 0, stream>>>(batch);
+  if (!solves(batch.job[0])) {
+    pass_rows<T, TILES, WITHOUT><<<blocks, THREADS, 0, stream>>>(batch);
+    return;
+  }
+  pass_rows<T, TILES, SOLVE><<<blocks, THREADS, 0, stream>>>(batch);
+  if constexpr (sizeof(T) == sizeof(double))
+    pass_rows<T, TILES, REFINE><<<blocks, THREADS, 0, stream>>>(batch);
 }
 
 template <typename T> void start(const Batch<Pass> &batch, int count, cudaStream_t stream) {
