@@ -364,6 +364,51 @@ static void empty_tensors_are_held(void **state) {
   fixture_end(context);
 }
 
+/* ---- memory -----------------------------------------------------------------------------------
+ */
+
+/* Most bytes that a context of its own takes while a storage is built, beside those announced. */
+static void build_within(const struct polyad_format *format, polyad_tensor *tensor) {
+  const uint64_t HEADERS = 64 << 10; /* of allocations, and counts of threads */
+  polyad_context *context = fixture_context(2);
+  struct pd_traits traits;
+  struct pd_request request = {.variant = "auto",
+                               .rank = 5,
+                               .precision = polyad_tensor_type(tensor),
+                               .threads = polyad_threads(context),
+                               .traits = &traits};
+  uint64_t storage_bytes, building;
+  void *storage = NULL;
+  assert_int_equal(pd_device_of(context, &request.device), POLYAD_OK);
+  assert_int_equal(pd_traits_compute(tensor->context, tensor, &traits), POLYAD_OK);
+  format->estimate_bytes(&traits, &request, &storage_bytes, &building);
+  assert_int_equal(pd_storage_build(context, format, tensor, false, &request, &storage), POLYAD_OK);
+  uint64_t peak = polyad_memory_peak(context);
+  if (peak > building + HEADERS || building > 4 * peak)
+    fail_msg("%s: building took %llu bytes, %llu were announced", format->name,
+             (unsigned long long)peak, (unsigned long long)building);
+  pd_storage_free(context, format, storage);
+  fixture_end(context);
+}
+
+static void building_takes_what_is_announced(void **state) {
+  (void)state;
+  const struct polyad_format *const formats[] = {
+      &pd_fcoo_format,  &pd_fwc_format,   &pd_bcsf_format, &pd_hbcsf_format,
+      &pd_mmcsf_format, &pd_hicoo_format, &pd_blco_format, &pd_hls_format};
+  const uint64_t dims[][4] = {{70, 4000, 3, 900}, {5000, 12, 40, 7}};
+  for (int d = 0; d < 2; ++d)
+    for (int heavy = 0; heavy < 2; ++heavy) {
+      polyad_context *context = fixture_context(2);
+      polyad_type type = heavy ? POLYAD_F32 : POLYAD_F64;
+      polyad_tensor *tensor = fixture_tensor(context, 4, dims[d], 150001, heavy, type);
+      for (size_t f = 0; f < sizeof formats / sizeof *formats; ++f)
+        build_within(formats[f], tensor);
+      polyad_tensor_destroy(tensor);
+      fixture_end(context);
+    }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(keys_longer_than_64_bits_make_blocks),
@@ -377,6 +422,7 @@ int main(void) {
       cmocka_unit_test(fibers_know_their_indices),
       cmocka_unit_test(atomic_formats_are_chosen_by_name_only),
       cmocka_unit_test(empty_tensors_are_held),
+      cmocka_unit_test(building_takes_what_is_announced),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
