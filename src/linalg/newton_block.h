@@ -343,8 +343,9 @@ PD_BLOCK_FUNCTION bool newton_factor(struct pd_newton_block *b, double mu, int f
         row[s] = sum;
         continue;
       }
-      room->flag[0] = !rests && !(sum > 0 && sum / newton_damped(b, mu, s, s) > limit);
-      room->inverse[s] = rests ? 0 : 1 / sqrt(sum);
+      bool good = sum > 0 && sum / newton_damped(b, mu, s, s) > limit;
+      room->flag[0] = !rests && !good;
+      room->inverse[s] = good ? 1 / sqrt(sum) : 0;
     }
     PD_BLOCK_SYNC(b);
     if (room->flag[0] != 0) return false;

@@ -24,8 +24,8 @@ PD_NEWTON_RULE int pd_newton_vanishes(double sum) { return sum < 1e-7; }
 /** The damping of the next Newton step, from what the last one has gained (`before` - `unit`) and
  *  what the quadratic model had predicted (negative). */
 PD_NEWTON_RULE double pd_newton_damping(double mu, double before, double unit, double predicted) {
-  double ratio = (before - unit) / -predicted;
   if (predicted == 0) return 10 * mu;
+  double ratio = (before - unit) / -predicted;
   if (ratio < 0.25) return 3.5 * mu;
   return ratio > 0.75 ? mu * (2.0 / 7.0) : mu;
 }
