@@ -56,7 +56,8 @@ static bool is_space(int byte) {
   return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';
 }
 
-polyad_status pd_scanner_next(struct pd_scanner *s) {
+/* The next word (between blanks and line ends); length 0 at the end. */
+static polyad_status next_word(struct pd_scanner *s) {
   int byte = -1;
   s->length = 0;
   PD_TRY(peek(s, &byte));
@@ -88,14 +89,14 @@ static polyad_status fail_word(struct pd_scanner *s, const char *expected) {
 }
 
 polyad_status pd_scanner_expect(struct pd_scanner *s, const char *expected) {
-  PD_TRY(pd_scanner_next(s));
+  PD_TRY(next_word(s));
   if (s->length == strlen(expected) && memcmp(s->word, expected, s->length) == 0) return POLYAD_OK;
   return fail_word(s, expected);
 }
 
 polyad_status pd_scanner_integer(struct pd_scanner *s, const char *what, uint64_t least,
                                  uint64_t most, uint64_t *value) {
-  PD_TRY(pd_scanner_next(s));
+  PD_TRY(next_word(s));
   if (s->length > 0 && pd_parse_index(s->word, s->word + s->length, value) == PD_NUMBER_OK &&
       *value >= least && *value <= most)
     return POLYAD_OK;
@@ -106,7 +107,7 @@ polyad_status pd_scanner_integer(struct pd_scanner *s, const char *what, uint64_
 }
 
 polyad_status pd_scanner_number(struct pd_scanner *s, const char *what, double *value) {
-  PD_TRY(pd_scanner_next(s));
+  PD_TRY(next_word(s));
   if (s->length > 0) {
     enum pd_number_result result = pd_parse_double(s->word, s->word + s->length, value);
     if (result == PD_NUMBER_OK || result == PD_NUMBER_UNDERFLOW) return POLYAD_OK;
@@ -117,6 +118,6 @@ polyad_status pd_scanner_number(struct pd_scanner *s, const char *what, double *
 }
 
 polyad_status pd_scanner_end(struct pd_scanner *s) {
-  PD_TRY(pd_scanner_next(s));
+  PD_TRY(next_word(s));
   return s->length == 0 ? POLYAD_OK : fail_word(s, "the end of the file");
 }

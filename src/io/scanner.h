@@ -21,8 +21,6 @@ struct pd_scanner {
 polyad_status pd_scanner_create(polyad_context *context, struct pd_input *input,
                                 struct pd_scanner **scanner);
 void pd_scanner_destroy(struct pd_scanner *scanner);
-/** The next word (between blanks and line ends); length 0 at the end. */
-polyad_status pd_scanner_next(struct pd_scanner *scanner);
 /** The next word must be `expected`. */
 polyad_status pd_scanner_expect(struct pd_scanner *scanner, const char *expected);
 /** The next word must be an integer from `least` to `most`; `what` names it. */

@@ -22,13 +22,6 @@ struct pd_pair {
 extern const struct polyad_format pd_pair_format;
 extern const struct polyad_kernels pd_pair_kernels;
 
-/** Which share of a tensor's nonzeros the second device of a request should have, from a
- *  measurement of both on some of them: so much that both take the same time, transfers included.
- *  0: it would be of no help. */
-polyad_status pd_pair_measure(polyad_context *context, const polyad_tensor *tensor,
-                              const struct pd_request *request, const polyad_plan_options *options,
-                              double *share);
-
 /** A plan of request->device and request->second; of the first alone where the second would not
  *  help. */
 polyad_status pd_pair_create(polyad_context *context, const polyad_tensor *tensor,

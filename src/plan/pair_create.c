@@ -114,9 +114,11 @@ cleanup:
   return status;
 }
 
-polyad_status pd_pair_measure(polyad_context *context, const polyad_tensor *tensor,
-                              const struct pd_request *request, const polyad_plan_options *options,
-                              double *share) {
+/* Which share of the nonzeros the second device should have, from a measurement of both on some of
+ * them: so much that both take the same time, transfers included. 0: it would be of no help. */
+static polyad_status measure_share(polyad_context *context, const polyad_tensor *tensor,
+                                   const struct pd_request *request,
+                                   const polyad_plan_options *options, double *share) {
   struct pd_request alone = *request;
   polyad_tensor *sample = NULL;
   double seconds[2], transfers;
@@ -251,7 +253,7 @@ polyad_status pd_pair_create(polyad_context *context, const polyad_tensor *tenso
     pd_plan_scale_values(scaled, -plan->value_exponent);
     stored = scaled;
   }
-  if (share == 0) PD_TRY_CLEANUP(pd_pair_measure(context, stored, request, options, &share));
+  if (share == 0) PD_TRY_CLEANUP(measure_share(context, stored, request, options, &share));
   if (share * (double)tensor->nnz < 1) {
     pd_free(context, plan);
     struct pd_request alone = *request;
