@@ -177,18 +177,15 @@ cleanup:
 static polyad_status anomalies_check_options(polyad_context *context, int order,
                                              const polyad_anomaly_options *options) {
   unsigned seen = 0;
-  if (!(options->fdr > 0 && options->fdr < 1))
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                   "a false-discovery rate of %g found; expected one above 0 and below 1",
-                   options->fdr);
-  if (options->unit < POLYAD_ANOMALY_CELL || options->unit > POLYAD_ANOMALY_INDEX ||
-      options->tail < POLYAD_TAIL_BOTH || options->tail > POLYAD_TAIL_LOWER ||
-      options->cells < POLYAD_TESTED_ALL || options->cells > POLYAD_TESTED_STORED ||
-      options->mode_count < 0 || options->mode_count > order)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                   "unit %d, tail %d, cells %d, %d modes: one of them is unknown",
-                   (int)options->unit, (int)options->tail, (int)options->cells,
-                   options->mode_count);
+  PD_EXPECT(context, options->fdr > 0 && options->fdr < 1,
+            "a false-discovery rate of %g found; expected one above 0 and below 1", options->fdr);
+  PD_EXPECT(context,
+            options->unit >= POLYAD_ANOMALY_CELL && options->unit <= POLYAD_ANOMALY_INDEX &&
+                options->tail >= POLYAD_TAIL_BOTH && options->tail <= POLYAD_TAIL_LOWER &&
+                options->cells >= POLYAD_TESTED_ALL && options->cells <= POLYAD_TESTED_STORED &&
+                options->mode_count >= 0 && options->mode_count <= order,
+            "unit %d, tail %d, cells %d, %d modes: one of them is unknown", (int)options->unit,
+            (int)options->tail, (int)options->cells, options->mode_count);
   for (int k = 0; k < options->mode_count; ++k) {
     int mode = options->modes[k];
     if (mode < 0 || mode >= order || (seen >> mode & 1) != 0)
@@ -258,8 +255,8 @@ polyad_status polyad_anomalies(polyad_context *context, const polyad_ktensor *mo
                                const polyad_tensor *tensor, const polyad_anomaly_options *options,
                                polyad_anomaly_result *result) {
   PD_ENTER(context);
-  if (model == NULL || tensor == NULL || options == NULL || result == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "model, tensor, options or result is NULL");
+  PD_EXPECT(context, model != NULL && tensor != NULL && options != NULL && result != NULL,
+            "model, tensor, options or result is NULL");
   polyad_anomaly_result_clear(result);
   struct pd_anomalies a = {.stage = pd_stage_begin(context, "search for anomalies"),
                            .context = context,

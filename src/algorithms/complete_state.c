@@ -14,8 +14,7 @@ static polyad_status check_validation(polyad_context *context, const polyad_plan
   if (held->order != plan->order)
     return pd_fail(context, POLYAD_MISMATCH, "the validation set has %d modes; expected %d",
                    held->order, plan->order);
-  if (held->nnz == 0)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "the validation set has no entry");
+  PD_EXPECT(context, held->nnz != 0, "the validation set has no entry");
   for (int n = 0; n < plan->order; ++n)
     for (uint64_t q = 0; q < held->nnz; ++q)
       if (pd_tensor_index(held, n, q) >= plan->dims[n])

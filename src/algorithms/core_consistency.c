@@ -223,8 +223,8 @@ polyad_status pd_core_consistency(struct pd_stage *stage, const struct pd_tree *
 polyad_status polyad_core_consistency(polyad_context *context, const polyad_ktensor *model,
                                       const polyad_tensor *tensor, double *consistency) {
   PD_ENTER(context);
-  if (model == NULL || tensor == NULL || consistency == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "model, tensor or consistency is NULL");
+  PD_EXPECT(context, model != NULL && tensor != NULL && consistency != NULL,
+            "model, tensor or consistency is NULL");
   PD_TRY(pd_model_check_shape(context, model->order, model->dims, tensor, 0, "the same"));
   struct pd_stage stage = pd_stage_begin(context, "core consistency");
   struct pd_tree tree;

@@ -18,15 +18,13 @@ void polyad_cp_als_options_init(polyad_cp_als_options *options) {
 
 polyad_status pd_als_check_options(polyad_context *context, const polyad_plan *plan,
                                    const polyad_cp_als_options *options) {
-#define EXPECT(condition, ...)                                                                     \
-  if (!(condition)) return pd_fail(context, POLYAD_INVALID_ARGUMENT, __VA_ARGS__)
-  EXPECT(options->rank >= 1, "rank 0 found; expected at least 1");
-  EXPECT(isfinite(options->ridge) && options->ridge >= 0,
-         "ridge %g found; expected a finite number of at least 0", options->ridge);
-  EXPECT(options->init == POLYAD_INIT_RANDOM || options->init == POLYAD_INIT_HOSVD ||
-             options->init == POLYAD_INIT_MODEL,
-         "initialisation %d is unknown", (int)options->init);
-#undef EXPECT
+  PD_EXPECT(context, options->rank >= 1, "rank 0 found; expected at least 1");
+  PD_EXPECT(context, isfinite(options->ridge) && options->ridge >= 0,
+            "ridge %g found; expected a finite number of at least 0", options->ridge);
+  PD_EXPECT(context,
+            options->init == POLYAD_INIT_RANDOM || options->init == POLYAD_INIT_HOSVD ||
+                options->init == POLYAD_INIT_MODEL,
+            "initialisation %d is unknown", (int)options->init);
   PD_TRY(pd_run_options_check(context, &options->run, 0));
   PD_TRY(pd_als_half_check(context, plan, options));
   if (polyad_plan_nnz(plan) == 0 || !(plan->norm_square_scaled > 0))
@@ -202,8 +200,8 @@ static polyad_status cp_als_decompose(polyad_context *context, const polyad_plan
                                       polyad_run_info *info) {
   const polyad_cp_als_options *options = user;
   struct pd_als *als = NULL;
-  if (plan == NULL || options == NULL || model == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan, options or model is NULL");
+  PD_EXPECT(context, plan != NULL && options != NULL && model != NULL,
+            "plan, options or model is NULL");
   PD_TRY(pd_als_check_options(context, plan, options));
   if (starts_together(context, plan, options))
     return pd_als_restarts(context, plan, options, model, info);

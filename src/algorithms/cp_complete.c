@@ -22,30 +22,30 @@ void polyad_cp_complete_options_init(polyad_cp_complete_options *options) {
                                           .init = POLYAD_INIT_RANDOM};
 }
 
-#define EXPECT(condition, ...)                                                                     \
-  if (!(condition)) return pd_fail(context, POLYAD_INVALID_ARGUMENT, __VA_ARGS__)
-
 static polyad_status cp_complete_check_options(polyad_context *context,
                                                const polyad_cp_complete_options *options) {
-  EXPECT(options->rank >= 1 && options->rank < 1 << 16, "rank %llu found; expected 1 to 65535",
-         (unsigned long long)options->rank);
-  EXPECT(options->method == POLYAD_COMPLETE_ALS || options->method == POLYAD_COMPLETE_CCD ||
-             options->method == POLYAD_COMPLETE_SGD,
-         "method %d is unknown", (int)options->method);
-  EXPECT(isfinite(options->ridge) && options->ridge >= 0,
-         "ridge %g found; expected a finite number of at least 0", options->ridge);
-  EXPECT(isfinite(options->bias_ridge) && options->bias_ridge >= 0,
-         "bias_ridge %g found; expected a finite number of at least 0", options->bias_ridge);
-  EXPECT(isfinite(options->learn_rate) && options->learn_rate > 0,
-         "learn_rate %g found; expected a finite number above 0", options->learn_rate);
-  EXPECT(options->patience >= 1, "patience %d found; expected at least 1", options->patience);
-  EXPECT(options->validation_share >= 0 && options->validation_share < 1,
-         "a validation share of %g found; expected at least 0, below 1", options->validation_share);
-  EXPECT(options->validation == NULL || options->validation_share == 0,
-         "a validation set and a validation share are given; expected one of them");
-  EXPECT(options->init == POLYAD_INIT_RANDOM || options->init == POLYAD_INIT_MODEL,
-         "initialisation %d found; completion begins from random factors or from a model",
-         (int)options->init);
+  PD_EXPECT(context, options->rank >= 1 && options->rank < 1 << 16,
+            "rank %llu found; expected 1 to 65535", (unsigned long long)options->rank);
+  PD_EXPECT(context,
+            options->method == POLYAD_COMPLETE_ALS || options->method == POLYAD_COMPLETE_CCD ||
+                options->method == POLYAD_COMPLETE_SGD,
+            "method %d is unknown", (int)options->method);
+  PD_EXPECT(context, isfinite(options->ridge) && options->ridge >= 0,
+            "ridge %g found; expected a finite number of at least 0", options->ridge);
+  PD_EXPECT(context, isfinite(options->bias_ridge) && options->bias_ridge >= 0,
+            "bias_ridge %g found; expected a finite number of at least 0", options->bias_ridge);
+  PD_EXPECT(context, isfinite(options->learn_rate) && options->learn_rate > 0,
+            "learn_rate %g found; expected a finite number above 0", options->learn_rate);
+  PD_EXPECT(context, options->patience >= 1, "patience %d found; expected at least 1",
+            options->patience);
+  PD_EXPECT(context, options->validation_share >= 0 && options->validation_share < 1,
+            "a validation share of %g found; expected at least 0, below 1",
+            options->validation_share);
+  PD_EXPECT(context, options->validation == NULL || options->validation_share == 0,
+            "a validation set and a validation share are given; expected one of them");
+  PD_EXPECT(context, options->init == POLYAD_INIT_RANDOM || options->init == POLYAD_INIT_MODEL,
+            "initialisation %d found; completion begins from random factors or from a model",
+            (int)options->init);
   return pd_run_options_check(context, &options->run, 0);
 }
 
@@ -63,7 +63,7 @@ static polyad_status check_plan(polyad_context *context, const polyad_plan *plan
         "stochastic gradient descent runs on the CPU only: its steps follow one another; "
         "choose als or ccd, or make the plan for the device cpu, not %s",
         plan->devices);
-  EXPECT(plan->nnz > 0, "the tensor has no entry; expected one observation at least");
+  PD_EXPECT(context, plan->nnz > 0, "the tensor has no entry; expected one observation at least");
   return POLYAD_OK;
 }
 
@@ -226,8 +226,8 @@ static polyad_status cp_complete_run(polyad_context *context, const polyad_plan 
   const polyad_cp_complete_options *options = user;
   struct pd_complete *c = NULL;
   if (model != NULL) *model = NULL;
-  if (plan == NULL || options == NULL || model == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan, options or model is NULL");
+  PD_EXPECT(context, plan != NULL && options != NULL && model != NULL,
+            "plan, options or model is NULL");
   PD_TRY(cp_complete_check_options(context, options));
   PD_TRY(check_plan(context, plan, options->method));
   PD_TRY(pd_complete_create(context, plan, options, &c));

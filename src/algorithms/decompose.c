@@ -82,15 +82,13 @@ static polyad_status check_output(polyad_context *context, const char *path) {
 
 static polyad_status check_all(polyad_context *context, const struct source *source,
                                const polyad_decompose_options *options) {
-#define EXPECT(condition, ...)                                                                     \
-  if (!(condition)) return pd_fail(context, POLYAD_INVALID_ARGUMENT, __VA_ARGS__)
-  EXPECT(source->path != NULL || source->input != NULL,
-         "NULL found; expected the path of a file, or arrays");
-  EXPECT((int)options->algorithm >= 0 && options->algorithm <= POLYAD_ALGORITHM_APR_PQNR,
-         "algorithm %d found; expected 0 to %d", (int)options->algorithm,
-         (int)POLYAD_ALGORITHM_APR_PQNR);
-  EXPECT(options->rank >= 1, "rank 0 found; expected at least 1");
-#undef EXPECT
+  PD_EXPECT(context, source->path != NULL || source->input != NULL,
+            "NULL found; expected the path of a file, or arrays");
+  PD_EXPECT(context,
+            (int)options->algorithm >= 0 && options->algorithm <= POLYAD_ALGORITHM_APR_PQNR,
+            "algorithm %d found; expected 0 to %d", (int)options->algorithm,
+            (int)POLYAD_ALGORITHM_APR_PQNR);
+  PD_EXPECT(context, options->rank >= 1, "rank 0 found; expected at least 1");
   PD_TRY(pd_run_options_check(context, &options->run, 0));
   return check_output(context, options->output);
 }

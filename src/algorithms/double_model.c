@@ -48,8 +48,8 @@ const char *polyad_model_kind_string(polyad_model_kind kind) {
 
 polyad_status pd_model_kind(polyad_context *context, const struct pd_double_model *model,
                             polyad_model_kind *kind) {
-  if (*kind < POLYAD_KIND_AUTO || *kind > POLYAD_KIND_POISSON)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "unknown kind of model %d", (int)*kind);
+  PD_EXPECT(context, *kind >= POLYAD_KIND_AUTO && *kind <= POLYAD_KIND_POISSON,
+            "unknown kind of model %d", (int)*kind);
   if (*kind == POLYAD_KIND_AUTO)
     *kind = model->negative ? POLYAD_KIND_SIGNED : POLYAD_KIND_NONNEGATIVE;
   if (model->negative && *kind != POLYAD_KIND_SIGNED)

@@ -30,8 +30,7 @@ void pd_model_unit_weights(polyad_ktensor *model) {
 static polyad_status model_start_check_initial(polyad_context *context, const polyad_plan *plan,
                                                const polyad_ktensor *initial,
                                                const polyad_ktensor *model) {
-  if (initial == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "no initial model is given");
+  PD_EXPECT(context, initial != NULL, "no initial model is given");
   if (initial->order != model->order)
     return pd_fail(context, POLYAD_MISMATCH,
                    "the initial model has %d modes; expected %d, as the tensor has", initial->order,

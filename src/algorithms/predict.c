@@ -22,11 +22,8 @@ static polyad_status ktensor_predict_check(polyad_context *context, const polyad
   if (tensor->order != model->order)
     return pd_fail(context, POLYAD_MISMATCH, "the tensor has %d modes; expected %d, as the model",
                    tensor->order, model->order);
-  if (mode < 0 || mode >= model->order)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "mode %d found; expected %d to %d",
-                   pd_shown_mode(context, mode), pd_shown_mode(context, 0),
-                   pd_shown_mode(context, model->order - 1));
-  if (k < 1) return pd_fail(context, POLYAD_INVALID_ARGUMENT, "k %d found; expected at least 1", k);
+  PD_TRY(pd_check_mode(context, mode, model->order));
+  PD_EXPECT(context, k >= 1, "k %d found; expected at least 1", k);
   for (int n = 0; n < model->order; ++n)
     for (uint64_t q = 0; q < tensor->nnz; ++q)
       if (pd_tensor_index(tensor, n, q) >= model->dims[n])
@@ -230,8 +227,7 @@ polyad_status polyad_ktensor_predict(polyad_context *context, const polyad_ktens
   char name[PD_DEVICE_NAME];
   polyad_status status = POLYAD_OK;
   PD_ENTER(context);
-  if (model == NULL || tensor == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "model or tensor is NULL");
+  PD_EXPECT(context, model != NULL && tensor != NULL, "model or tensor is NULL");
   PD_TRY(ktensor_predict_check(context, model, tensor, mode, k));
   if (values == NULL) {
     PD_TRY(PD_NEW(context, tensor->nnz, &mine));

@@ -47,23 +47,20 @@ static polyad_status check_modes(struct projection *p) {
   polyad_context *context = p->context;
   const polyad_project_options *options = p->options;
   int order = p->model->order;
-  if (options->mode_count < 1 || options->mode_count >= order)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                   "%d modes to project found; expected 1 to %d of a model of order %d",
-                   options->mode_count, order - 1, order);
+  PD_EXPECT(context, options->mode_count >= 1 && options->mode_count < order,
+            "%d modes to project found; expected 1 to %d of a model of order %d",
+            options->mode_count, order - 1, order);
   for (int k = 0; k < options->mode_count; ++k) {
     int mode = options->modes[k];
-    if (mode < 0 || mode >= order || p->projected[mode])
-      return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                     "mode %d to project found; expected different ones from %d to %d",
-                     pd_shown_mode(context, mode), pd_shown_mode(context, 0),
-                     pd_shown_mode(context, order - 1));
+    PD_EXPECT(context, mode >= 0 && mode < order && !p->projected[mode],
+              "mode %d to project found; expected different ones from %d to %d",
+              pd_shown_mode(context, mode), pd_shown_mode(context, 0),
+              pd_shown_mode(context, order - 1));
     p->projected[mode] = true;
   }
-  if (options->max_iterations < 1 || !(options->tolerance >= 0))
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                   "max_iterations %d and tolerance %g found; expected 1 or more, and 0 or more",
-                   options->max_iterations, options->tolerance);
+  PD_EXPECT(context, options->max_iterations >= 1 && options->tolerance >= 0,
+            "max_iterations %d and tolerance %g found; expected 1 or more, and 0 or more",
+            options->max_iterations, options->tolerance);
   return POLYAD_OK;
 }
 
@@ -93,10 +90,9 @@ static polyad_status make_rows(struct projection *p) {
 
 static polyad_status check_fixed(const struct projection *p, const polyad_fixed_entry *entry) {
   polyad_context *context = p->context;
-  if (entry->mode < 0 || entry->mode >= p->model->order || !p->projected[entry->mode])
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                   "an entry is fixed in mode %d; expected one of the projected modes",
-                   pd_shown_mode(context, entry->mode));
+  PD_EXPECT(context, entry->mode >= 0 && entry->mode < p->model->order && p->projected[entry->mode],
+            "an entry is fixed in mode %d; expected one of the projected modes",
+            pd_shown_mode(context, entry->mode));
   if (entry->component >= p->model->rank ||
       (entry->index != POLYAD_EVERY_INDEX && entry->index >= p->tensor->dims[entry->mode]))
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,

@@ -44,8 +44,7 @@ void polyad_rank_result_clear(polyad_rank_result *result) {
 /* ---- checks --------------------------------------------------------------------------------- */
 
 static polyad_status check_ranks(polyad_context *context, const polyad_rank_options *o) {
-  if (o->ranks == NULL || o->rank_count < 1)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "no ranks to try are given");
+  PD_EXPECT(context, o->ranks != NULL && o->rank_count >= 1, "no ranks to try are given");
   for (int k = 0; k < o->rank_count; ++k)
     if (o->ranks[k] < 1 || (k > 0 && o->ranks[k] <= o->ranks[k - 1]))
       return pd_fail(context, POLYAD_INVALID_ARGUMENT,
@@ -57,22 +56,17 @@ static polyad_status check_ranks(polyad_context *context, const polyad_rank_opti
 static polyad_status rank_scan_check_options(polyad_context *context,
                                              const polyad_rank_options *o) {
   PD_TRY(check_ranks(context, o));
-  if (o->algorithm < POLYAD_ALGORITHM_ALS || o->algorithm > POLYAD_ALGORITHM_APR_PQNR)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "algorithm %d found; expected 0 to %d",
-                   (int)o->algorithm, (int)POLYAD_ALGORITHM_APR_PQNR);
-  if (o->starts < 1)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "%d starts found; expected 1 or more",
-                   o->starts);
-  if (o->max_iterations < 1)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "max_iterations %d found; expected 1 or more",
-                   o->max_iterations);
-  if (!(o->tolerance >= 0) || !(o->max_seconds >= 0))
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                   "tolerance %g and max_seconds %g found; expected 0 or more", o->tolerance,
-                   o->max_seconds);
-  if (o->folds < 0 || o->folds == 1 || o->folds > MOST_FOLDS)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "%d folds found; expected 0 or 2 to %d",
-                   o->folds, MOST_FOLDS);
+  PD_EXPECT(
+      context, o->algorithm >= POLYAD_ALGORITHM_ALS && o->algorithm <= POLYAD_ALGORITHM_APR_PQNR,
+      "algorithm %d found; expected 0 to %d", (int)o->algorithm, (int)POLYAD_ALGORITHM_APR_PQNR);
+  PD_EXPECT(context, o->starts >= 1, "%d starts found; expected 1 or more", o->starts);
+  PD_EXPECT(context, o->max_iterations >= 1, "max_iterations %d found; expected 1 or more",
+            o->max_iterations);
+  PD_EXPECT(context, o->tolerance >= 0 && o->max_seconds >= 0,
+            "tolerance %g and max_seconds %g found; expected 0 or more", o->tolerance,
+            o->max_seconds);
+  PD_EXPECT(context, o->folds >= 0 && o->folds != 1 && o->folds <= MOST_FOLDS,
+            "%d folds found; expected 0 or 2 to %d", o->folds, MOST_FOLDS);
   return POLYAD_OK;
 }
 
@@ -406,8 +400,8 @@ static void rank_scan_clear(struct scan *s) {
 polyad_status polyad_rank_scan(polyad_context *context, const polyad_plan *plan,
                                const polyad_rank_options *options, polyad_rank_result *result) {
   PD_ENTER(context);
-  if (plan == NULL || options == NULL || result == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan, options or result is NULL");
+  PD_EXPECT(context, plan != NULL && options != NULL && result != NULL,
+            "plan, options or result is NULL");
   PD_TRY(rank_scan_check_options(context, options));
   struct scan s = {.job = {.context = context, .options = options, .started = pd_seconds()},
                    .plan = plan};

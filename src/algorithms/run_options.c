@@ -22,21 +22,20 @@ double polyad_expected_sweeps(const polyad_run_options *options, polyad_kernel k
 
 polyad_status pd_run_options_check(polyad_context *context, const polyad_run_options *options,
                                    int fewest) {
-#define EXPECT(condition, ...)                                                                     \
-  if (!(condition)) return pd_fail(context, POLYAD_INVALID_ARGUMENT, __VA_ARGS__)
-  EXPECT(options->max_iterations >= fewest && options->max_iterations < 1000000000,
-         "%d iterations found; expected %d to 999999999", options->max_iterations, fewest);
-  EXPECT(isfinite(options->tolerance) && options->tolerance >= 0,
-         "tolerance %g found; expected a finite number of at least 0", options->tolerance);
-  EXPECT(options->max_seconds >= 0, "max_seconds %g found; expected at least 0",
-         options->max_seconds);
-  EXPECT(options->starts >= 1, "%d starts found; expected at least 1", options->starts);
-  EXPECT(options->first_start >= 0 && options->first_start <= INT_MAX - options->starts,
-         "first start %d found; expected at least 0", options->first_start);
-  EXPECT(options->checkpoint == NULL || options->checkpoint_every >= 1,
-         "a checkpoint every %d iterations found; expected at least 1", options->checkpoint_every);
-  EXPECT(options->starts == 1 || (options->checkpoint == NULL && options->resume == NULL),
-         "checkpoints of several starts are not possible; use one start");
-#undef EXPECT
+  PD_EXPECT(context, options->max_iterations >= fewest && options->max_iterations < 1000000000,
+            "%d iterations found; expected %d to 999999999", options->max_iterations, fewest);
+  PD_EXPECT(context, isfinite(options->tolerance) && options->tolerance >= 0,
+            "tolerance %g found; expected a finite number of at least 0", options->tolerance);
+  PD_EXPECT(context, options->max_seconds >= 0, "max_seconds %g found; expected at least 0",
+            options->max_seconds);
+  PD_EXPECT(context, options->starts >= 1, "%d starts found; expected at least 1", options->starts);
+  PD_EXPECT(context, options->first_start >= 0 && options->first_start <= INT_MAX - options->starts,
+            "first start %d found; expected at least 0", options->first_start);
+  PD_EXPECT(context, options->checkpoint == NULL || options->checkpoint_every >= 1,
+            "a checkpoint every %d iterations found; expected at least 1",
+            options->checkpoint_every);
+  PD_EXPECT(context,
+            options->starts == 1 || (options->checkpoint == NULL && options->resume == NULL),
+            "checkpoints of several starts are not possible; use one start");
   return POLYAD_OK;
 }

@@ -22,27 +22,28 @@ static polyad_status check_tensor(polyad_context *context, const polyad_plan *pl
 
 static polyad_status tucker_check_options(polyad_context *context, const polyad_plan *plan,
                                           const polyad_tucker_options *options) {
-#define EXPECT(condition, ...)                                                                     \
-  if (!(condition)) return pd_fail(context, POLYAD_INVALID_ARGUMENT, __VA_ARGS__)
-  EXPECT(options->energy >= 0 && options->energy <= 1,
-         "energy %g found; expected a share above 0 and at most 1, or 0", options->energy);
-  EXPECT(!(options->energy > 0) ||
-             (options->init == POLYAD_INIT_HOSVD && options->svd == POLYAD_SVD_EXACT),
-         "energy %g needs the first factors that come with its ranks, and exact singular vectors, "
-         "which keep it",
-         options->energy);
+  PD_EXPECT(context, options->energy >= 0 && options->energy <= 1,
+            "energy %g found; expected a share above 0 and at most 1, or 0", options->energy);
+  PD_EXPECT(
+      context,
+      !(options->energy > 0) ||
+          (options->init == POLYAD_INIT_HOSVD && options->svd == POLYAD_SVD_EXACT),
+      "energy %g needs the first factors that come with its ranks, and exact singular vectors, "
+      "which keep it",
+      options->energy);
   for (int n = 0; n < plan->order && !(options->energy > 0); ++n)
-    EXPECT(options->ranks[n] >= 1 && options->ranks[n] <= plan->dims[n],
-           "rank %llu of mode %d found; expected 1 to %llu, the mode's length",
-           (unsigned long long)options->ranks[n], pd_shown_mode(context, n),
-           (unsigned long long)plan->dims[n]);
-  EXPECT(options->init == POLYAD_INIT_RANDOM || options->init == POLYAD_INIT_HOSVD ||
-             options->init == POLYAD_INIT_MODEL,
-         "initialisation %d is unknown", (int)options->init);
-  EXPECT(options->svd == POLYAD_SVD_EXACT || options->svd == POLYAD_SVD_RANDOMIZED,
-         "way %d to find singular vectors is unknown", (int)options->svd);
-  EXPECT(!options->run.keep_starts, "models of all starts are kept of CP decompositions only");
-#undef EXPECT
+    PD_EXPECT(context, options->ranks[n] >= 1 && options->ranks[n] <= plan->dims[n],
+              "rank %llu of mode %d found; expected 1 to %llu, the mode's length",
+              (unsigned long long)options->ranks[n], pd_shown_mode(context, n),
+              (unsigned long long)plan->dims[n]);
+  PD_EXPECT(context,
+            options->init == POLYAD_INIT_RANDOM || options->init == POLYAD_INIT_HOSVD ||
+                options->init == POLYAD_INIT_MODEL,
+            "initialisation %d is unknown", (int)options->init);
+  PD_EXPECT(context, options->svd == POLYAD_SVD_EXACT || options->svd == POLYAD_SVD_RANDOMIZED,
+            "way %d to find singular vectors is unknown", (int)options->svd);
+  PD_EXPECT(context, !options->run.keep_starts,
+            "models of all starts are kept of CP decompositions only");
   PD_TRY(pd_run_options_check(context, &options->run, 1));
   return check_tensor(context, plan);
 }
@@ -150,8 +151,8 @@ polyad_status polyad_tucker(polyad_context *context, const polyad_plan *plan,
                             polyad_run_info *info) {
   PD_ENTER(context);
   if (model != NULL) *model = NULL;
-  if (plan == NULL || options == NULL || model == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan, options or model is NULL");
+  PD_EXPECT(context, plan != NULL && options != NULL && model != NULL,
+            "plan, options or model is NULL");
   PD_TRY(tucker_check_options(context, plan, options));
   return tucker_decompose(context, plan, options, model, info);
 }
@@ -159,11 +160,9 @@ polyad_status polyad_tucker(polyad_context *context, const polyad_plan *plan,
 polyad_status polyad_tucker_ranks(polyad_context *context, const polyad_plan *plan, double energy,
                                   uint64_t *ranks) {
   PD_ENTER(context);
-  if (plan == NULL || ranks == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan or ranks is NULL");
-  if (!(energy > 0 && energy <= 1))
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                   "energy %g found; expected a share above 0 and at most 1", energy);
+  PD_EXPECT(context, plan != NULL && ranks != NULL, "plan or ranks is NULL");
+  PD_EXPECT(context, energy > 0 && energy <= 1,
+            "energy %g found; expected a share above 0 and at most 1", energy);
   PD_TRY(check_tensor(context, plan));
   struct pd_rank_search found;
   PD_TRY(find_ranks(context, plan, energy, INFINITY, &found));

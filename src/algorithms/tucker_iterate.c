@@ -23,8 +23,7 @@ static void tucker_iterate_fill_random(struct pd_tucker *t, int start, int n) {
 
 static polyad_status tucker_iterate_check_initial(struct pd_tucker *t,
                                                   const polyad_ttensor *initial) {
-  if (initial == NULL)
-    return pd_fail(t->context, POLYAD_INVALID_ARGUMENT, "no initial model is given");
+  PD_EXPECT(t->context, initial != NULL, "no initial model is given");
   if (initial->order != t->order)
     return pd_fail(t->context, POLYAD_MISMATCH,
                    "the initial model has %d modes; expected %d, as the tensor has", initial->order,

@@ -16,14 +16,11 @@ static polyad_status check_forget(polyad_context *context, double forget) {
 
 static polyad_status updater_check_options(polyad_context *context, const polyad_ktensor *model,
                                            const polyad_update_options *options) {
-  if (model->order < 2 || options->mode < 0 || options->mode >= model->order)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                   "mode %d of a model with %d modes is to grow; expected %d to %d of two or more",
-                   pd_shown_mode(context, options->mode), model->order, pd_shown_mode(context, 0),
-                   pd_shown_mode(context, model->order - 1));
-  if (options->rounds < 1)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "%d rounds found; expected 1 or more",
-                   options->rounds);
+  PD_EXPECT(context, model->order >= 2 && options->mode >= 0 && options->mode < model->order,
+            "mode %d of a model with %d modes is to grow; expected %d to %d of two or more",
+            pd_shown_mode(context, options->mode), model->order, pd_shown_mode(context, 0),
+            pd_shown_mode(context, model->order - 1));
+  PD_EXPECT(context, options->rounds >= 1, "%d rounds found; expected 1 or more", options->rounds);
   return check_forget(context, options->forget);
 }
 
@@ -89,8 +86,8 @@ polyad_status polyad_updater_create(polyad_context *context, const polyad_ktenso
                                     const polyad_update_options *options,
                                     polyad_updater **updater) {
   PD_ENTER(context);
-  if (model == NULL || options == NULL || updater == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "model, options or updater is NULL");
+  PD_EXPECT(context, model != NULL && options != NULL && updater != NULL,
+            "model, options or updater is NULL");
   *updater = NULL;
   return pd_updater_start(context, model, options, updater);
 }
@@ -111,7 +108,7 @@ uint64_t polyad_updater_rows(const polyad_updater *updater) {
 polyad_status polyad_updater_set_forget(polyad_context *context, polyad_updater *updater,
                                         double forget) {
   PD_ENTER(context);
-  if (updater == NULL) return pd_fail(context, POLYAD_INVALID_ARGUMENT, "the updater is NULL");
+  PD_EXPECT(context, updater != NULL, "the updater is NULL");
   PD_TRY(check_forget(context, forget));
   updater->options.forget = forget;
   return POLYAD_OK;
@@ -140,8 +137,7 @@ static polyad_status updater_copy_model(polyad_context *context, const polyad_up
 polyad_status polyad_updater_model(polyad_context *context, const polyad_updater *updater,
                                    polyad_ktensor **model) {
   PD_ENTER(context);
-  if (updater == NULL || model == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "updater or model is NULL");
+  PD_EXPECT(context, updater != NULL && model != NULL, "updater or model is NULL");
   *model = NULL;
   return updater_copy_model(context, updater, model);
 }

@@ -373,8 +373,7 @@ polyad_status polyad_updater_add(polyad_context *context, polyad_updater *update
                                  const polyad_tensor *tensor, const uint64_t *rows,
                                  polyad_update_info *info) {
   PD_ENTER(context);
-  if (updater == NULL || tensor == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "updater or tensor is NULL");
+  PD_EXPECT(context, updater != NULL && tensor != NULL, "updater or tensor is NULL");
   struct pd_addition a = {.stage = pd_stage_begin(context, "update"),
                           .context = context,
                           .updater = updater,

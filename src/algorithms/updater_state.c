@@ -54,8 +54,8 @@ static polyad_status name_modes(polyad_context *context, const uint64_t *dims, i
 polyad_status polyad_updater_write(polyad_context *context, const polyad_updater *updater,
                                    const polyad_ktensor *model, const char *path) {
   PD_ENTER(context);
-  if (updater == NULL || model == NULL || path == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "updater, model or path is NULL");
+  PD_EXPECT(context, updater != NULL && model != NULL && path != NULL,
+            "updater, model or path is NULL");
   const struct pd_double_model *from = &updater->model;
   uint64_t dims[POLYAD_MAX_ORDER], rank = from->rank;
   polyad_ktensor *state = NULL;
@@ -125,8 +125,8 @@ polyad_status polyad_updater_read(polyad_context *context, const char *path,
                                   const polyad_ktensor *model, const polyad_update_options *options,
                                   polyad_updater **updater) {
   PD_ENTER(context);
-  if (model == NULL || options == NULL || updater == NULL || path == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "path, model, options or updater is NULL");
+  PD_EXPECT(context, model != NULL && options != NULL && updater != NULL && path != NULL,
+            "path, model, options or updater is NULL");
   polyad_ktensor *state = NULL;
   *updater = NULL;
   polyad_status status = POLYAD_OK;

@@ -71,9 +71,8 @@ void polyad_context_destroy(polyad_context *context) {
 
 polyad_status polyad_set_threads(polyad_context *context, int threads) {
   PD_ENTER(context);
-  if (threads < 0 || threads > 4096)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "%d threads asked for; expected 0 to 4096",
-                   threads);
+  PD_EXPECT(context, threads >= 0 && threads <= 4096, "%d threads asked for; expected 0 to 4096",
+            threads);
   int wanted = threads == 0 ? pd_machine_processors() : threads;
   if (wanted == context->threads) return POLYAD_OK; /* small computations set it every time */
   context->threads = pd_start_threads(wanted);
@@ -123,6 +122,13 @@ polyad_status polyad_set_message_base(polyad_context *context, int base) {
 int polyad_message_base(const polyad_context *context) { return context->message_base; }
 
 int pd_shown_mode(const polyad_context *context, int mode) { return mode + context->message_base; }
+
+polyad_status pd_check_mode(polyad_context *context, int mode, int order) {
+  PD_EXPECT(context, mode >= 0 && mode < order, "mode %d found; expected %d to %d",
+            pd_shown_mode(context, mode), pd_shown_mode(context, 0),
+            pd_shown_mode(context, order - 1));
+  return POLYAD_OK;
+}
 
 uint64_t pd_shown(const polyad_context *context, uint64_t number) {
   return pd_add_saturated(number, (uint64_t)context->message_base);

@@ -37,6 +37,13 @@
     if (pd_try_status_ != POLYAD_OK) return pd_try_status_;                                        \
   } while (0)
 
+/** Refuses an argument: `PD_EXPECT(context, condition, message…)` returns POLYAD_INVALID_ARGUMENT
+ * from the function where the condition does not hold. */
+#define PD_EXPECT(context, condition, ...)                                                         \
+  do {                                                                                             \
+    if (!(condition)) return pd_fail((context), POLYAD_INVALID_ARGUMENT, __VA_ARGS__);             \
+  } while (0)
+
 /** Forwards a failure to the function's `cleanup:` label; needs a variable `status`. */
 #define PD_TRY_CLEANUP(call)                                                                       \
   do {                                                                                             \
@@ -83,6 +90,8 @@ size_t pd_utf8_length(const unsigned char *s, size_t length);
 int pd_shown_mode(const polyad_context *context, int mode);
 /** The same for a row, an index, a component or a nonzero. */
 uint64_t pd_shown(const polyad_context *context, uint64_t number);
+/** Fails where `mode` is none of a tensor of this order. */
+polyad_status pd_check_mode(polyad_context *context, int mode, int order);
 
 /* ---- memory ----------------------------------------------------------------------------
  * All memory comes from the context's allocator, 64-byte aligned (2 MiB and huge pages for

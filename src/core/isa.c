@@ -70,11 +70,10 @@ polyad_status pd_isa_check(polyad_context *context) {
     if (pd_isa_available((enum pd_isa)isa))
       length += (size_t)snprintf(there + length, sizeof there - length, ", %s", names[isa]);
   pd_quote(quoted, wish.words, strlen(wish.words));
-  if (!wish.known)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                   "the environment variable POLYAD_ISA is %s, which is no instruction set; "
-                   "expected one that this processor has: %s",
-                   quoted, there);
+  PD_EXPECT(context, wish.known,
+            "the environment variable POLYAD_ISA is %s, which is no instruction set; "
+            "expected one that this processor has: %s",
+            quoted, there);
   return pd_fail(context, POLYAD_UNSUPPORTED,
                  "the environment variable POLYAD_ISA is %s, which this processor or build cannot "
                  "run; expected one of %s",

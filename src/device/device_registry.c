@@ -135,9 +135,8 @@ static polyad_status device_registry_resolve(polyad_context *context, const char
 /* Adds a name to a list with commas between. */
 static polyad_status add_name(polyad_context *context, const char *name, char *names, int *count) {
   size_t used = strlen(names);
-  if (*count == PD_DEVICES_MOST)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                   "more than %d devices are named; expected at most as many", PD_DEVICES_MOST);
+  PD_EXPECT(context, *count != PD_DEVICES_MOST,
+            "more than %d devices are named; expected at most as many", PD_DEVICES_MOST);
   snprintf(names + used, sizeof context->device - used, "%s%s", *count > 0 ? "," : "", name);
   ++*count;
   return POLYAD_OK;
@@ -185,7 +184,7 @@ polyad_status polyad_set_device(polyad_context *context, const char *device) {
   PD_ENTER(context);
   char names[sizeof context->device] = "";
   PD_TRY(pd_isa_check(context));
-  if (device == NULL) return pd_fail(context, POLYAD_INVALID_ARGUMENT, "the device is NULL");
+  PD_EXPECT(context, device != NULL, "the device is NULL");
   if (strcmp(device, "auto") == 0) /* settled when it is needed */
     snprintf(names, sizeof names, "auto");
   else
@@ -208,8 +207,8 @@ polyad_status polyad_device_describe(polyad_context *context, int which,
   PD_ENTER(context);
   struct pd_device_entry entry;
   PD_TRY(pd_isa_check(context));
-  if (about == NULL || !pd_device_entry_at(which, &entry))
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "there is no device number %d", which);
+  PD_EXPECT(context, about != NULL && pd_device_entry_at(which, &entry),
+            "there is no device number %d", which);
   *about = entry.description;
   return POLYAD_OK;
 }
@@ -219,8 +218,7 @@ polyad_status polyad_device_describe_named(polyad_context *context, const char *
   pd_begin(context);
   char full[NAME_BYTES];
   PD_TRY(pd_isa_check(context));
-  if (name == NULL || about == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "the name or the description is NULL");
+  PD_EXPECT(context, name != NULL && about != NULL, "the name or the description is NULL");
   PD_TRY(device_registry_resolve(context, name, full));
   pd_device_describe(device_registry_find(full), about);
   return POLYAD_OK;
@@ -231,7 +229,7 @@ polyad_status polyad_device_memory(polyad_context *context, const char *name, ui
   PD_ENTER(context);
   char full[NAME_BYTES];
   uint64_t now = 0, most = 0;
-  if (name == NULL) return pd_fail(context, POLYAD_INVALID_ARGUMENT, "the name is NULL");
+  PD_EXPECT(context, name != NULL, "the name is NULL");
   PD_TRY(device_registry_resolve(context, name, full));
   const struct pd_device *device = device_registry_find(full);
   if (device->functions->memory_used != NULL) device->functions->memory_used(device, &now, &most);

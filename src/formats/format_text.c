@@ -43,11 +43,10 @@ static polyad_status read_name(polyad_context *context, const char *text, size_t
 static polyad_status format_text_read_variant(polyad_context *context, const char *word,
                                               size_t length, struct pd_format_text *read) {
   char quoted[PD_QUOTE_BYTES];
-  if (length == 0 || length >= sizeof read->variant)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "variant %s found; expected %s%s",
-                   pd_quote(quoted, word, length),
-                   read->format == NULL ? "the name of a variant" : "one of: ",
-                   read->format == NULL ? "" : read->format->variants);
+  PD_EXPECT(context, length != 0 && length < sizeof read->variant,
+            "variant %s found; expected %s%s", pd_quote(quoted, word, length),
+            read->format == NULL ? "the name of a variant" : "one of: ",
+            read->format == NULL ? "" : read->format->variants);
   memcpy(read->variant, word, length);
   read->variant[length] = '\0';
   return POLYAD_OK;
@@ -57,9 +56,9 @@ static polyad_status format_text_read_variant(polyad_context *context, const cha
 static polyad_status fail_key(polyad_context *context, const struct polyad_format *format,
                               const char *word, size_t length) {
   char quoted[PD_QUOTE_BYTES], keys[256];
-  if (format == NULL || format->parameter_count == 0)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "%s found; format %s has no parameters",
-                   pd_quote(quoted, word, length), format == NULL ? "auto" : format->name);
+  PD_EXPECT(context, format != NULL && format->parameter_count != 0,
+            "%s found; format %s has no parameters", pd_quote(quoted, word, length),
+            format == NULL ? "auto" : format->name);
   size_t at = 0;
   for (int k = 0; k < format->parameter_count && at < sizeof keys; ++k)
     at += (size_t)snprintf(keys + at, sizeof keys - at, "%s%s=N", k == 0 ? "" : " or ",
@@ -87,12 +86,13 @@ static polyad_status read_parameter(polyad_context *context, const char *word, s
   int which = read->format == NULL ? -1 : pd_parameter_find(read->format, word, key), value;
   if (which < 0 || equals == NULL) return fail_key(context, read->format, word, length);
   const struct pd_parameter *parameter = &read->format->parameters[which];
-  if (read->parameter[which] != 0)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "%s found; %s has been given before",
-                   pd_quote(quoted, word, length), parameter->about.name);
-  if (!read_integer(equals + 1, length - key - 1, &value) || !pd_parameter_allows(parameter, value))
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "%s found; expected an integer from %d to %d",
-                   pd_quote(quoted, word, length), parameter->about.least, parameter->about.most);
+  PD_EXPECT(context, read->parameter[which] == 0, "%s found; %s has been given before",
+            pd_quote(quoted, word, length), parameter->about.name);
+  PD_EXPECT(context,
+            read_integer(equals + 1, length - key - 1, &value) &&
+                pd_parameter_allows(parameter, value),
+            "%s found; expected an integer from %d to %d", pd_quote(quoted, word, length),
+            parameter->about.least, parameter->about.most);
   read->parameter[which] = value;
   return POLYAD_OK;
 }
@@ -116,7 +116,7 @@ polyad_status pd_format_text_read(polyad_context *context, const char *text,
 polyad_status polyad_format_check(polyad_context *context, const char *format) {
   struct pd_format_text read;
   PD_ENTER(context);
-  if (format == NULL) return pd_fail(context, POLYAD_INVALID_ARGUMENT, "the format is NULL");
+  PD_EXPECT(context, format != NULL, "the format is NULL");
   return pd_format_text_read(context, format, &read);
 }
 

@@ -91,9 +91,8 @@ polyad_status pd_checkpoint_open(polyad_context *context, const char *path,
   struct pd_checkpoint *checkpoint = NULL;
   polyad_status status = POLYAD_OK;
   *out = NULL;
-  if (path[0] == '\0' || strcmp(path, "-") == 0)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "a checkpoint needs a file; found %s",
-                   path[0] == '-' ? "'-'" : "an empty name");
+  PD_EXPECT(context, path[0] != '\0' && strcmp(path, "-") != 0,
+            "a checkpoint needs a file; found %s", path[0] == '-' ? "'-'" : "an empty name");
   PD_TRY(PD_NEW_ZERO(context, 1, &checkpoint));
   checkpoint->context = context;
   checkpoint->lock = -1;

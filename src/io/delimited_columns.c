@@ -273,11 +273,10 @@ static polyad_status add_chosen(polyad_context *context, struct pd_rows *rows, c
     }
     if (column == SIZE_MAX) return pd_columns_fail_missing(rows, text, (size_t)(end - text));
     char quoted[PD_QUOTE_BYTES];
-    if (delimited_columns_is_taken(plan, column, &grid))
-      return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                     "column %s is chosen twice; expected each column once, or times in "
-                     "different units",
-                     pd_quote(quoted, text, (size_t)(end - text)));
+    PD_EXPECT(context, !delimited_columns_is_taken(plan, column, &grid),
+              "column %s is chosen twice; expected each column once, or times in "
+              "different units",
+              pd_quote(quoted, text, (size_t)(end - text)));
     PD_TRY(add_mode(context, rows, column, grid, plan));
   }
   return POLYAD_OK;

@@ -243,9 +243,8 @@ polyad_status pd_delimited_read(polyad_context *context, const char *path, struc
   if (delimiter == 0) delimiter = pd_has_extension(path, ".tsv") ? '\t' : ',';
   struct reader *r;
   *tensor = NULL;
-  if (delimiter == '"' || delimiter == '\n' || delimiter == '\r')
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                   "a quote or line end as delimiter; expected ',', a tab or another byte");
+  PD_EXPECT(context, delimiter != '"' && delimiter != '\n' && delimiter != '\r',
+            "a quote or line end as delimiter; expected ',', a tab or another byte");
   PD_TRY(PD_NEW_ZERO(context, 1, &r));
   r->context = context;
   r->options = options;

@@ -107,9 +107,8 @@ static polyad_status write_whole(polyad_context *context, const polyad_generate_
 polyad_status polyad_generate_to_file(polyad_context *context,
                                       const polyad_generate_options *options, const char *path) {
   PD_ENTER(context);
-  if (options == NULL || path == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                   "a NULL where options and a path were expected");
+  PD_EXPECT(context, options != NULL && path != NULL,
+            "a NULL where options and a path were expected");
   const struct pd_file_format *format = pd_file_format_to_write(path, POLYAD_CONTENTS_TENSOR);
   if (format == NULL) return pd_file_format_fail(context, path, POLYAD_CONTENTS_TENSOR);
   bool streamed = format->number == POLYAD_FILE_TNS || format->number == POLYAD_FILE_PTN;

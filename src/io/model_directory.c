@@ -135,8 +135,7 @@ static void sync_parent(const char *target) {
 
 polyad_status pd_directory_write_model(polyad_context *context, const struct pd_model *model,
                                        const char *path) {
-  if (path[0] == '\0')
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "model or path is missing; expected both");
+  PD_EXPECT(context, path[0] != '\0', "model or path is missing; expected both");
   if (strlen(path) >= PATH_BYTES)
     return model_directory_fail(context, path, "create", ENAMETOOLONG);
   struct pd_temporary temporary;

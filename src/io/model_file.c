@@ -135,8 +135,7 @@ static polyad_status write_model(polyad_context *context, struct pd_model model,
                                  const struct pd_file_format *format, const char *path) {
   polyad_file_contents contents = model.tucker ? POLYAD_CONTENTS_TTENSOR : POLYAD_CONTENTS_KTENSOR;
   PD_ENTER(context);
-  if (model.order == 0 || path == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "model or path is missing; expected both");
+  PD_EXPECT(context, model.order != 0 && path != NULL, "model or path is missing; expected both");
   if (outline != NULL &&
       (outline->order != model.order ||
        memcmp(outline->dims, model.dims, (size_t)model.order * sizeof *model.dims) != 0))

@@ -49,8 +49,7 @@ cleanup:
 polyad_status polyad_tensor_read_outline(polyad_context *context, const char *path,
                                          polyad_tensor **outline) {
   PD_ENTER(context);
-  if (path == NULL || outline == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "path or outline is NULL");
+  PD_EXPECT(context, path != NULL && outline != NULL, "path or outline is NULL");
   *outline = NULL;
   struct pd_ptn_blocks file;
   PD_TRY(pd_ptn_blocks_open(context, path, &file));

@@ -11,18 +11,18 @@ static polyad_status read_check_options(polyad_context *context,
   if (options->index_base != 0 && options->index_base != 1)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "index base %d found; expected 1 or 0",
                    options->index_base);
-  if (options->order < 0 || options->order > POLYAD_MAX_ORDER)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "%d dims found; expected at most %d",
-                   options->order, POLYAD_MAX_ORDER);
+  PD_EXPECT(context, options->order >= 0 && options->order <= POLYAD_MAX_ORDER,
+            "%d dims found; expected at most %d", options->order, POLYAD_MAX_ORDER);
   for (int n = 0; n < options->order; ++n)
-    if (options->dims[n] < 1 || options->dims[n] > (uint64_t)INT64_MAX)
-      return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                     "length %llu of mode %d found; expected 1 to 9223372036854775807",
-                     (unsigned long long)options->dims[n], pd_shown_mode(context, n));
-  if (options->shares < 0 || options->share < 0 ||
-      options->share >= (options->shares > 1 ? options->shares : 1))
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "share %d of %d found; expected 0 to %d",
-                   options->share, options->shares, options->shares > 1 ? options->shares - 1 : 0);
+    PD_EXPECT(context, options->dims[n] >= 1 && options->dims[n] <= (uint64_t)INT64_MAX,
+              "length %llu of mode %d found; expected 1 to 9223372036854775807",
+              (unsigned long long)options->dims[n], pd_shown_mode(context, n));
+  PD_EXPECT(context, options->shares >= 0 && options->share >= 0 &&
+                             options->share<(options->shares > 1 ? options->shares : 1),
+                                            "share %d of %d found; expected 0 to %d",
+                                            options->share, options->shares, options->shares> 1
+                         ? options->shares - 1
+                         : 0);
   if ((unsigned)options->missing > POLYAD_MISSING_ERROR)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "policy %d for missing fields is unknown",
                    (int)options->missing);
@@ -94,8 +94,7 @@ polyad_status polyad_tensor_read(polyad_context *context, const char *path,
                                  const polyad_read_options *options, polyad_tensor **tensor) {
   PD_ENTER(context);
   if (tensor != NULL) *tensor = NULL;
-  if (path == NULL || tensor == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "path or tensor is NULL");
+  PD_EXPECT(context, path != NULL && tensor != NULL, "path or tensor is NULL");
   polyad_read_options defaults;
   polyad_read_options_init(&defaults);
   if (options == NULL) options = &defaults;

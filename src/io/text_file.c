@@ -18,6 +18,6 @@ polyad_status polyad_text_write(polyad_context *context, const char *path, const
 
 polyad_status polyad_output_check(polyad_context *context, const char *path) {
   PD_ENTER(context);
-  if (path == NULL) return pd_fail(context, POLYAD_INVALID_ARGUMENT, "path is NULL");
+  PD_EXPECT(context, path != NULL, "path is NULL");
   return strcmp(path, "-") == 0 ? POLYAD_OK : pd_output_probe(context, path);
 }

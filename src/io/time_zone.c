@@ -236,11 +236,10 @@ polyad_status pd_zone_open(polyad_context *context, const char *name, size_t len
   size_t size;
   polyad_status status = POLYAD_OK;
   *zone = (struct pd_zone){.context = context};
-  if (length > 100 || !zone_path(name, length, path, sizeof path))
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                   "time zone %s is not known; expected one of the system's tz database (package "
-                   "tzdata), such as Europe/Berlin, America/New_York or UTC",
-                   pd_quote(quoted, name, length));
+  PD_EXPECT(context, length <= 100 && zone_path(name, length, path, sizeof path),
+            "time zone %s is not known; expected one of the system's tz database (package "
+            "tzdata), such as Europe/Berlin, America/New_York or UTC",
+            pd_quote(quoted, name, length));
   PD_TRY_CLEANUP(pd_input_open(context, path, &input));
   PD_TRY_CLEANUP(PD_NEW(context, MOST_BYTES, &data));
   if (pd_input_read(input, data, MOST_BYTES, &size) != POLYAD_OK) {

@@ -148,8 +148,8 @@ polyad_status pd_toolbox_read_model(polyad_context *context, struct pd_input *in
 polyad_status polyad_matrix_read(polyad_context *context, const char *path, uint64_t *rows,
                                  uint64_t *columns, double **values) {
   PD_ENTER(context);
-  if (path == NULL || rows == NULL || columns == NULL || values == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "path, rows, columns or values is NULL");
+  PD_EXPECT(context, path != NULL && rows != NULL && columns != NULL && values != NULL,
+            "path, rows, columns or values is NULL");
   *values = NULL;
   struct pd_input *input = NULL;
   struct pd_scanner *scanner = NULL;

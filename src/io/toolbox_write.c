@@ -83,9 +83,8 @@ polyad_status pd_toolbox_write_model(polyad_context *context, const struct pd_mo
 polyad_status polyad_matrix_write(polyad_context *context, uint64_t rows, uint64_t columns,
                                   const double *values, const char *path) {
   PD_ENTER(context);
-  if (values == NULL || path == NULL || rows < 1 || columns < 1)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                   "values or path is NULL, or the matrix has no row or column");
+  PD_EXPECT(context, values != NULL && path != NULL && rows >= 1 && columns >= 1,
+            "values or path is NULL, or the matrix has no row or column");
   struct pd_output *output = NULL;
   PD_TRY(pd_output_open(context, path, pd_compression_of(path), &output));
   polyad_status status = toolbox_write_matrix(context, output, rows, columns, POLYAD_F64, values);

@@ -4,8 +4,7 @@
 polyad_status polyad_tensor_write(polyad_context *context, const polyad_tensor *tensor,
                                   const char *path, polyad_file_format format) {
   PD_ENTER(context);
-  if (tensor == NULL || path == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "tensor or path is NULL");
+  PD_EXPECT(context, tensor != NULL && path != NULL, "tensor or path is NULL");
   const struct pd_file_format *row = format == POLYAD_FILE_AUTO
                                          ? pd_file_format_to_write(path, POLYAD_CONTENTS_TENSOR)
                                          : pd_file_format_numbered(format);

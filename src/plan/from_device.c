@@ -111,8 +111,7 @@ static polyad_status create_from_device(polyad_context *context, const polyad_te
   struct pd_format_text text;
   struct pd_request request;
   polyad_tensor_input wanted;
-  if (input == NULL || plan == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "input or plan is NULL");
+  PD_EXPECT(context, input != NULL && plan != NULL, "input or plan is NULL");
   *plan = NULL;
   PD_TRY(pd_tensor_input_check(context, input));
   PD_TRY(pd_plan_make_request(context, options, &text, &request));

@@ -16,9 +16,8 @@ static polyad_status gcp_check(polyad_context *context, polyad_loss loss,
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "loss %d found; expected one of polyad_loss",
                    (int)loss);
   for (int n = 0; n < call->plan->order && gradients != NULL; ++n)
-    if (gradients[n] == NULL)
-      return pd_fail(context, POLYAD_INVALID_ARGUMENT, "the gradient of mode %d is NULL",
-                     pd_shown_mode(context, n));
+    PD_EXPECT(context, gradients[n] != NULL, "the gradient of mode %d is NULL",
+              pd_shown_mode(context, n));
   return POLYAD_OK;
 }
 

@@ -6,18 +6,16 @@
 polyad_status pd_host_call_check(polyad_context *context, const struct pd_host_call *call,
                                  const void *out) {
   const polyad_plan *plan = call->plan;
-  if (plan == NULL || call->workspace == NULL || call->factors == NULL || out == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan, workspace, factors or out is NULL");
+  PD_EXPECT(context,
+            plan != NULL && call->workspace != NULL && call->factors != NULL && out != NULL,
+            "plan, workspace, factors or out is NULL");
   if (call->workspace->plan != plan)
     return pd_fail(context, POLYAD_MISMATCH, "the workspace was made for another plan");
   if (plan->part != NULL)
     return pd_fail(context, POLYAD_UNSUPPORTED,
                    "the plan is shared by a team; expected a plan of the whole tensor for kernels "
                    "on arrays");
-  if (call->mode < 0 || call->mode >= plan->order)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "mode %d found; expected %d to %d",
-                   pd_shown_mode(context, call->mode), pd_shown_mode(context, 0),
-                   pd_shown_mode(context, plan->order - 1));
+  PD_TRY(pd_check_mode(context, call->mode, plan->order));
   for (int n = 0; n < plan->order; ++n)
     if (call->factors[n] == NULL && (n != call->mode || pd_op_needs_model(&call->op)))
       return pd_fail(context, POLYAD_INVALID_ARGUMENT, "the factor of mode %d is NULL",
@@ -141,9 +139,8 @@ polyad_status polyad_phi(polyad_context *context, const polyad_plan *plan,
                          polyad_workspace *workspace, int mode, const void *const *factors,
                          double epsilon, void *out) {
   PD_ENTER(context);
-  if (!(isfinite(epsilon) && epsilon > 0))
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                   "epsilon %g found; expected a finite number above 0", epsilon);
+  PD_EXPECT(context, isfinite(epsilon) && epsilon > 0,
+            "epsilon %g found; expected a finite number above 0", epsilon);
   const struct pd_host_call call = {plan, workspace, PD_PHI(epsilon), mode, factors};
   return checked_call(context, &call, out);
 }

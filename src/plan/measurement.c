@@ -16,13 +16,12 @@ struct polyad_measurement {
 
 static polyad_status check_create(polyad_context *context, const polyad_plan *plan,
                                   const void *const *factors, polyad_measurement **measurement) {
-  if (plan == NULL || factors == NULL || measurement == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan, factors or measurement is NULL");
+  PD_EXPECT(context, plan != NULL && factors != NULL && measurement != NULL,
+            "plan, factors or measurement is NULL");
   *measurement = NULL;
   for (int n = 0; n < plan->order; ++n)
-    if (factors[n] == NULL)
-      return pd_fail(context, POLYAD_INVALID_ARGUMENT, "the factor of mode %d is NULL",
-                     pd_shown_mode(context, n));
+    PD_EXPECT(context, factors[n] != NULL, "the factor of mode %d is NULL",
+              pd_shown_mode(context, n));
   if (plan->part != NULL)
     return pd_fail(
         context, POLYAD_UNSUPPORTED,
@@ -186,7 +185,7 @@ polyad_status polyad_measurement_result(const polyad_measurement *measurement, i
   polyad_context *context = measurement->context;
   const polyad_plan *plan = measurement->plan;
   pd_begin(context);
-  if (out == NULL) return pd_fail(context, POLYAD_INVALID_ARGUMENT, "out is NULL");
+  PD_EXPECT(context, out != NULL, "out is NULL");
   if (measurement->mode < 0 || measurement->mode != mode)
     return pd_fail(context, POLYAD_MISMATCH, "there is no result of mode %d",
                    pd_shown_mode(context, mode));

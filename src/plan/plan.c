@@ -44,8 +44,7 @@ static polyad_status end_of_making(polyad_context *context, const polyad_plan_op
 
 static polyad_status plan_create_of(polyad_context *context, const polyad_tensor *tensor,
                                     const polyad_plan_options *options, polyad_plan **plan) {
-  if (tensor == NULL || plan == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "tensor or plan is NULL");
+  PD_EXPECT(context, tensor != NULL && plan != NULL, "tensor or plan is NULL");
   *plan = NULL;
   struct pd_format_text text;
   struct pd_request request;
@@ -71,8 +70,7 @@ polyad_status polyad_plan_create(polyad_context *context, const polyad_tensor *t
 
 static polyad_status plan_create_taking(polyad_context *context, polyad_tensor **tensor,
                                         const polyad_plan_options *options, polyad_plan **plan) {
-  if (tensor == NULL || *tensor == NULL || plan == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "tensor or plan is NULL");
+  PD_EXPECT(context, tensor != NULL && *tensor != NULL && plan != NULL, "tensor or plan is NULL");
   *plan = NULL;
   polyad_tensor *mine = *tensor;
   *tensor = NULL;
@@ -153,8 +151,7 @@ const char *polyad_plan_explanation(const polyad_plan *plan) { return plan->expl
 polyad_status polyad_format_estimate_bytes(polyad_context *context, const polyad_tensor *tensor,
                                            const polyad_plan_options *options, uint64_t *bytes) {
   PD_ENTER(context);
-  if (tensor == NULL || bytes == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "tensor or bytes is NULL");
+  PD_EXPECT(context, tensor != NULL && bytes != NULL, "tensor or bytes is NULL");
   struct pd_format_text text;
   struct pd_request request;
   struct pd_traits traits;

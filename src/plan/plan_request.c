@@ -12,29 +12,23 @@ void polyad_plan_options_init(polyad_plan_options *options) {
 }
 
 static polyad_status check_options(polyad_context *context, const polyad_plan_options *options) {
-  if (options == NULL || options->format == NULL || options->variant == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                   "plan options, format or variant is NULL; start from "
-                   "polyad_plan_options_init()");
-  if (options->rank < 1)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "rank 0 found; expected 1 or more");
+  PD_EXPECT(context, options != NULL && options->format != NULL && options->variant != NULL,
+            "plan options, format or variant is NULL; start from "
+            "polyad_plan_options_init()");
+  PD_EXPECT(context, options->rank >= 1, "rank 0 found; expected 1 or more");
   if (options->precision != POLYAD_F32 && options->precision != POLYAD_F64)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                    "precision %d found; expected POLYAD_F32 or POLYAD_F64",
                    (int)options->precision);
-  if (options->compute < POLYAD_COMPUTE_NATIVE || options->compute > POLYAD_COMPUTE_TF32)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                   "compute type %d found; expected POLYAD_COMPUTE_NATIVE to _TF32",
-                   (int)options->compute);
+  PD_EXPECT(
+      context, options->compute >= POLYAD_COMPUTE_NATIVE && options->compute <= POLYAD_COMPUTE_TF32,
+      "compute type %d found; expected POLYAD_COMPUTE_NATIVE to _TF32", (int)options->compute);
   if (options->zeros != POLYAD_ZEROS_DROP && options->zeros != POLYAD_ZEROS_KEEP)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                    "zeros %d found; expected POLYAD_ZEROS_DROP or _KEEP", (int)options->zeros);
-  if (!(options->second_share >= 0 && options->second_share < 1))
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                   "second_share %g found; expected at least 0 and below 1", options->second_share);
-  if (!(options->sweeps >= 0))
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "sweeps %g found; expected at least 0",
-                   options->sweeps);
+  PD_EXPECT(context, options->second_share >= 0 && options->second_share < 1,
+            "second_share %g found; expected at least 0 and below 1", options->second_share);
+  PD_EXPECT(context, options->sweeps >= 0, "sweeps %g found; expected at least 0", options->sweeps);
   return POLYAD_OK;
 }
 

@@ -249,8 +249,7 @@ polyad_status polyad_plan_create_from_file(polyad_context *context, const char *
                                            const polyad_stream_options *stream,
                                            polyad_plan **plan) {
   PD_ENTER(context);
-  if (path == NULL || plan == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "path or plan is NULL");
+  PD_EXPECT(context, path != NULL && plan != NULL, "path or plan is NULL");
   *plan = NULL;
   struct pd_format_text text;
   struct pd_request request;
@@ -292,13 +291,11 @@ static polyad_status bare_outline(polyad_context *context, const polyad_plan *pl
 polyad_status polyad_plan_stream_outline(polyad_context *context, const polyad_plan *plan,
                                          const char *labels, polyad_tensor **outline) {
   PD_ENTER(context);
-  if (plan == NULL || outline == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan or outline is NULL");
+  PD_EXPECT(context, plan != NULL && outline != NULL, "plan or outline is NULL");
   *outline = NULL;
-  if (!pd_plan_streams(plan))
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                   "the plan's tensor is in memory; expected one "
-                   "that streams");
+  PD_EXPECT(context, pd_plan_streams(plan),
+            "the plan's tensor is in memory; expected one "
+            "that streams");
   const struct pd_stream *stream = plan->storage;
   polyad_tensor *made = NULL;
   polyad_read_options read;

@@ -90,8 +90,7 @@ polyad_status polyad_plan_memory_from_file(polyad_context *context, const char *
                                            const polyad_read_options *read, uint64_t *memory,
                                            uint64_t *disk) {
   PD_ENTER(context);
-  if (path == NULL || memory == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "path or memory is NULL");
+  PD_EXPECT(context, path != NULL && memory != NULL, "path or memory is NULL");
   *memory = 0;
   if (disk != NULL) *disk = 0;
   struct pd_format_text text;

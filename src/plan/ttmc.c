@@ -4,17 +4,13 @@
 polyad_status polyad_ttmc_columns(polyad_context *context, const polyad_plan *plan,
                                   const uint64_t *ranks, int mode, uint64_t *columns) {
   PD_ENTER(context);
-  if (plan == NULL || ranks == NULL || columns == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan, ranks or columns is NULL");
-  if (mode < 0 || mode >= plan->order)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "mode %d found; expected %d to %d",
-                   pd_shown_mode(context, mode), pd_shown_mode(context, 0),
-                   pd_shown_mode(context, plan->order - 1));
+  PD_EXPECT(context, plan != NULL && ranks != NULL && columns != NULL,
+            "plan, ranks or columns is NULL");
+  PD_TRY(pd_check_mode(context, mode, plan->order));
   uint64_t product = 1;
   for (int n = 0; n < plan->order; ++n) {
-    if (ranks[n] < 1)
-      return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                     "rank 0 of mode %d found; expected 1 or more", pd_shown_mode(context, n));
+    PD_EXPECT(context, ranks[n] >= 1, "rank 0 of mode %d found; expected 1 or more",
+              pd_shown_mode(context, n));
     if (n != mode && !pd_mul(product, ranks[n], &product))
       return pd_fail(context, POLYAD_OVERFLOW,
                      "the chain of mode %d has more than 2^64 columns: the product of the other "
@@ -45,8 +41,8 @@ polyad_status pd_plan_ttmc_bytes(polyad_context *context, const polyad_plan *pla
 polyad_status polyad_ttmc_workspace_create(polyad_context *context, const polyad_plan *plan,
                                            const uint64_t *ranks, polyad_workspace **workspace) {
   PD_ENTER(context);
-  if (plan == NULL || ranks == NULL || workspace == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan, ranks or workspace is NULL");
+  PD_EXPECT(context, plan != NULL && ranks != NULL && workspace != NULL,
+            "plan, ranks or workspace is NULL");
   *workspace = NULL;
   for (int n = 0; n < plan->order; ++n) {
     uint64_t columns;

@@ -180,14 +180,15 @@ static polyad_status find_parameter(polyad_context *context, const polyad_plan_o
                                     char key[2 * KEY_BYTES]) {
   struct pd_format_text text;
   char quoted[PD_QUOTE_BYTES];
-  if (options == NULL || options->format == NULL || options->tune_cache == NULL || name == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "options, format, cache or name is NULL");
+  PD_EXPECT(context,
+            options != NULL && options->format != NULL && options->tune_cache != NULL &&
+                name != NULL,
+            "options, format, cache or name is NULL");
   PD_TRY(pd_format_text_read(context, options->format, &text));
   int which = text.format == NULL ? -1 : pd_parameter_find(text.format, name, strlen(name));
-  if (which < 0 || text.format->parameters[which].trials == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "format %s has no parameter %s that is tuned",
-                   text.format == NULL ? "auto" : text.format->name,
-                   pd_quote(quoted, name, strlen(name)));
+  PD_EXPECT(context, which >= 0 && text.format->parameters[which].trials != NULL,
+            "format %s has no parameter %s that is tuned",
+            text.format == NULL ? "auto" : text.format->name, pd_quote(quoted, name, strlen(name)));
   struct pd_request request = {
       .kernel = options->kernel, .compute = options->compute, .precision = options->precision};
   PD_TRY(pd_device_of(context, &request.device));
@@ -202,9 +203,8 @@ polyad_status polyad_tune_cache_keep(polyad_context *context, const polyad_plan_
   const struct pd_parameter *found = NULL;
   PD_ENTER(context);
   PD_TRY(find_parameter(context, options, parameter, &found, key));
-  if (!pd_parameter_allows(found, value))
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "%d found; expected %d to %d for %s", value,
-                   found->about.least, found->about.most, found->about.name);
+  PD_EXPECT(context, pd_parameter_allows(found, value), "%d found; expected %d to %d for %s", value,
+            found->about.least, found->about.most, found->about.name);
   snprintf(text, sizeof text, "%d", value);
   pd_tune_cache_store(context, options->tune_cache, key, text);
   return POLYAD_OK;
@@ -215,7 +215,7 @@ polyad_status polyad_tune_cache_value(polyad_context *context, const polyad_plan
   char key[2 * KEY_BYTES];
   const struct pd_parameter *found = NULL;
   PD_ENTER(context);
-  if (value == NULL) return pd_fail(context, POLYAD_INVALID_ARGUMENT, "value is NULL");
+  PD_EXPECT(context, value != NULL, "value is NULL");
   *value = 0;
   PD_TRY(find_parameter(context, options, parameter, &found, key));
   *value = find_value(context, options->tune_cache, key, found);

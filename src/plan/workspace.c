@@ -55,11 +55,9 @@ polyad_status pd_workspace_create(polyad_context *context, const polyad_plan *pl
 polyad_status polyad_workspace_create(polyad_context *context, const polyad_plan *plan,
                                       uint64_t rank, polyad_workspace **workspace) {
   PD_ENTER(context);
-  if (plan == NULL || workspace == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "plan or workspace is NULL");
+  PD_EXPECT(context, plan != NULL && workspace != NULL, "plan or workspace is NULL");
   *workspace = NULL;
-  if (rank < 1)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "rank 0 found; expected 1 or more");
+  PD_EXPECT(context, rank >= 1, "rank 0 found; expected 1 or more");
   uint64_t ranks[POLYAD_MAX_ORDER];
   for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
     ranks[n] = rank;

@@ -21,17 +21,14 @@ void polyad_generate_options_init(polyad_generate_options *options) {
 
 static polyad_status check_laws(polyad_context *context, const polyad_generate_options *options) {
   for (int n = 0; n < options->order; ++n) {
-    if (options->dims[n] == 0 || options->dims[n] > INT64_MAX)
-      return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                     "mode %d has length %" PRIu64 "; expected 1 to %" PRId64,
-                     pd_shown_mode(context, n), options->dims[n], INT64_MAX);
-    if (!(options->skew[n] >= 0 && options->skew[n] <= 8))
-      return pd_fail(context, POLYAD_INVALID_ARGUMENT, "skew %g of mode %d; expected 0 to 8",
-                     options->skew[n], pd_shown_mode(context, n));
+    PD_EXPECT(context, options->dims[n] != 0 && options->dims[n] <= INT64_MAX,
+              "mode %d has length %" PRIu64 "; expected 1 to %" PRId64, pd_shown_mode(context, n),
+              options->dims[n], INT64_MAX);
+    PD_EXPECT(context, options->skew[n] >= 0 && options->skew[n] <= 8,
+              "skew %g of mode %d; expected 0 to 8", options->skew[n], pd_shown_mode(context, n));
   }
-  if (!(options->cluster >= 0 && options->cluster < 1))
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "cluster %g; expected 0 to below 1",
-                   options->cluster);
+  PD_EXPECT(context, options->cluster >= 0 && options->cluster < 1,
+            "cluster %g; expected 0 to below 1", options->cluster);
   return POLYAD_OK;
 }
 
@@ -40,9 +37,8 @@ static polyad_status generate_check_model(polyad_context *context,
   if (options->type != POLYAD_F32 && options->type != POLYAD_F64)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "type %d; expected POLYAD_F32 or POLYAD_F64",
                    (int)options->type);
-  if (!(options->noise >= 0 && options->noise < HUGE_VAL))
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "noise %g; expected 0 or more",
-                   options->noise);
+  PD_EXPECT(context, options->noise >= 0 && options->noise < HUGE_VAL,
+            "noise %g; expected 0 or more", options->noise);
   if (options->rank == 0 && (options->noise != 0 || options->poisson != 0))
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "noise and Poisson counts need a rank");
   if (options->poisson != 0 && options->noise != 0)
@@ -54,18 +50,15 @@ static polyad_status generate_check_model(polyad_context *context,
 /* Checks options after `like` was replaced. */
 static polyad_status generate_check_options(polyad_context *context,
                                             const polyad_generate_options *options) {
-  if (options->order < 1 || options->order > POLYAD_MAX_ORDER)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "order %d; expected 1 to %d", options->order,
-                   POLYAD_MAX_ORDER);
-  if (options->nnz == 0)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "0 nonzeros; expected at least 1");
+  PD_EXPECT(context, options->order >= 1 && options->order <= POLYAD_MAX_ORDER,
+            "order %d; expected 1 to %d", options->order, POLYAD_MAX_ORDER);
+  PD_EXPECT(context, options->nnz != 0, "0 nonzeros; expected at least 1");
   PD_TRY(check_laws(context, options));
   PD_TRY(generate_check_model(context, options));
   uint64_t cells = pd_cells(options->order, options->dims);
-  if (options->nnz > cells)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                   "%" PRIu64 " nonzeros; expected at most the %" PRIu64 " cells of these dims",
-                   options->nnz, cells);
+  PD_EXPECT(context, options->nnz <= cells,
+            "%" PRIu64 " nonzeros; expected at most the %" PRIu64 " cells of these dims",
+            options->nnz, cells);
   return POLYAD_OK;
 }
 
@@ -266,9 +259,8 @@ polyad_status polyad_generate(polyad_context *context, const polyad_generate_opt
   PD_ENTER(context);
   if (tensor != NULL) *tensor = NULL;
   if (truth != NULL) *truth = NULL;
-  if (options == NULL || tensor == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                   "a NULL where options and a place for the tensor were expected");
+  PD_EXPECT(context, options != NULL && tensor != NULL,
+            "a NULL where options and a place for the tensor were expected");
   if (options->rank == 0) return generate_by_law(context, options, tensor);
   polyad_generate_options resolved;
   struct pd_profiles profiles;

@@ -155,10 +155,10 @@ static polyad_status fail_unknown(polyad_context *context, const char *like) {
 static polyad_status check_structure(polyad_context *context,
                                      const polyad_generate_options *options,
                                      const struct pd_fiber_profile *fibers) {
-  if (options->structure < POLYAD_STRUCTURE_AUTO || options->structure > POLYAD_STRUCTURE_FLAT)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                   "structure %d; expected POLYAD_STRUCTURE_AUTO, _FIBERS or _FLAT",
-                   (int)options->structure);
+  PD_EXPECT(
+      context,
+      options->structure >= POLYAD_STRUCTURE_AUTO && options->structure <= POLYAD_STRUCTURE_FLAT,
+      "structure %d; expected POLYAD_STRUCTURE_AUTO, _FIBERS or _FLAT", (int)options->structure);
   if (options->structure == POLYAD_STRUCTURE_FIBERS && fibers == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                    "structure fibers of %s, whose fibers are not published; expected auto or flat",
@@ -176,10 +176,9 @@ polyad_status pd_generate_resolve(polyad_context *context, const polyad_generate
     ++k;
   if (k == PUBLISHED) return fail_unknown(context, options->like);
   double nnz = round((double)all[k].nnz * options->scale);
-  if (!(options->scale > 0) || nnz >= 0x1p63)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                   "scale %g of %s; expected a number above 0 that leaves fewer than 2^63 nonzeros",
-                   options->scale, all[k].name);
+  PD_EXPECT(context, options->scale > 0 && nnz < 0x1p63,
+            "scale %g of %s; expected a number above 0 that leaves fewer than 2^63 nonzeros",
+            options->scale, all[k].name);
   resolved->order = all[k].order;
   resolved->nnz = nnz < 1 ? 1 : (uint64_t)nnz;
   resolved->cluster = all[k].cluster;

@@ -6,15 +6,13 @@
 
 static polyad_status ktensor_check_shape(polyad_context *context, int order, const uint64_t *dims,
                                          uint64_t rank) {
-  if (order < 1 || order > POLYAD_MAX_ORDER)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "order %d; expected 1 to %d", order,
-                   POLYAD_MAX_ORDER);
-  if (rank == 0) return pd_fail(context, POLYAD_INVALID_ARGUMENT, "rank 0; expected at least 1");
+  PD_EXPECT(context, order >= 1 && order <= POLYAD_MAX_ORDER, "order %d; expected 1 to %d", order,
+            POLYAD_MAX_ORDER);
+  PD_EXPECT(context, rank != 0, "rank 0; expected at least 1");
   for (int n = 0; n < order; ++n)
-    if (dims[n] == 0 || dims[n] > INT64_MAX)
-      return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                     "mode %d has length %" PRIu64 "; expected 1 to %" PRId64,
-                     pd_shown_mode(context, n), dims[n], INT64_MAX);
+    PD_EXPECT(context, dims[n] != 0 && dims[n] <= INT64_MAX,
+              "mode %d has length %" PRIu64 "; expected 1 to %" PRId64, pd_shown_mode(context, n),
+              dims[n], INT64_MAX);
   return POLYAD_OK;
 }
 

@@ -25,8 +25,7 @@ static const double formula_limit = 1e-10;
 polyad_status polyad_ktensor_norm(polyad_context *context, const polyad_ktensor *ktensor,
                                   double *norm) {
   PD_ENTER(context);
-  if (ktensor == NULL || norm == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "a NULL where a model was expected");
+  PD_EXPECT(context, ktensor != NULL && norm != NULL, "a NULL where a model was expected");
   struct pd_scaled_model model;
   PD_TRY(pd_scale_model(context, ktensor, &model));
   double squared;
@@ -92,8 +91,7 @@ polyad_status polyad_ktensor_innerprod(polyad_context *context, const polyad_kte
                                        const polyad_tensor *tensor, double *product) {
   PD_ENTER(context);
   PD_TRY(pd_check_same_dims(context, ktensor, tensor));
-  if (product == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "no place for the product (NULL)");
+  PD_EXPECT(context, product != NULL, "no place for the product (NULL)");
   struct pd_scaled_model model;
   PD_TRY(pd_scale_model(context, ktensor, &model));
   int exponent;
@@ -322,7 +320,7 @@ polyad_status polyad_ktensor_fit(polyad_context *context, const polyad_ktensor *
                                  const polyad_tensor *tensor, double *fit) {
   PD_ENTER(context);
   PD_TRY(pd_check_same_dims(context, ktensor, tensor));
-  if (fit == NULL) return pd_fail(context, POLYAD_INVALID_ARGUMENT, "no place for the fit (NULL)");
+  PD_EXPECT(context, fit != NULL, "no place for the fit (NULL)");
   double relative;
   PD_TRY(pd_ktensor_residual(context, ktensor, tensor, &relative, NULL));
   *fit = 1 - relative;

@@ -101,8 +101,7 @@ void pd_ktensor_order(const polyad_ktensor *ktensor, struct pd_component *order)
 
 polyad_status polyad_ktensor_arrange(polyad_context *context, polyad_ktensor *ktensor) {
   PD_ENTER(context);
-  if (ktensor == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "no Kruskal tensor given (NULL)");
+  PD_EXPECT(context, ktensor != NULL, "no Kruskal tensor given (NULL)");
   uint64_t longest = 0;
   for (int n = 0; n < ktensor->order; ++n)
     longest = ktensor->dims[n] > longest ? ktensor->dims[n] : longest;

@@ -15,8 +15,7 @@ enum {
 
 polyad_status pd_check_same_dims(polyad_context *context, const polyad_ktensor *ktensor,
                                  const polyad_tensor *tensor) {
-  if (ktensor == NULL || tensor == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "a NULL where a tensor was expected");
+  PD_EXPECT(context, ktensor != NULL && tensor != NULL, "a NULL where a tensor was expected");
   if (ktensor->order != tensor->order)
     return pd_fail(context, POLYAD_MISMATCH, "the model has order %d; expected %d as the tensor",
                    ktensor->order, tensor->order);

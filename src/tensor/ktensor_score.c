@@ -6,8 +6,7 @@
 
 static polyad_status check_pair(polyad_context *context, const polyad_ktensor *a,
                                 const polyad_ktensor *b) {
-  if (a == NULL || b == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "a NULL where a model was expected");
+  PD_EXPECT(context, a != NULL && b != NULL, "a NULL where a model was expected");
   if (a->order != b->order)
     return pd_fail(context, POLYAD_MISMATCH, "the models have orders %d and %d; expected the same",
                    a->order, b->order);
@@ -101,8 +100,7 @@ polyad_status polyad_ktensor_score(polyad_context *context, const polyad_ktensor
                                    uint64_t *matching) {
   PD_ENTER(context);
   PD_TRY(check_pair(context, a, b));
-  if (score == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "no place for the score (NULL)");
+  PD_EXPECT(context, score != NULL, "no place for the score (NULL)");
   if (a->rank < b->rank) {
     const polyad_ktensor *swapped = a;
     a = b;

@@ -38,16 +38,14 @@ static void sink(struct heap *heap, uint64_t at, uint64_t count) {
 polyad_status polyad_ktensor_top(polyad_context *context, const polyad_ktensor *ktensor, int mode,
                                  uint64_t component, uint64_t count, uint64_t *indices) {
   PD_ENTER(context);
-  if (ktensor == NULL || indices == NULL || mode < 0 || mode >= ktensor->order)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                   "mode %d; expected a mode of the model and a place for the indices",
-                   pd_shown_mode(context, mode));
-  if (component >= ktensor->rank || count > ktensor->dims[mode])
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                   "%" PRIu64 " rows of component %" PRIu64 "; expected at most %" PRIu64
-                   " rows and a component below %" PRIu64,
-                   count, pd_shown(context, component), ktensor->dims[mode],
-                   pd_shown(context, ktensor->rank));
+  PD_EXPECT(context, ktensor != NULL && indices != NULL && mode >= 0 && mode < ktensor->order,
+            "mode %d; expected a mode of the model and a place for the indices",
+            pd_shown_mode(context, mode));
+  PD_EXPECT(context, component < ktensor->rank && count <= ktensor->dims[mode],
+            "%" PRIu64 " rows of component %" PRIu64 "; expected at most %" PRIu64
+            " rows and a component below %" PRIu64,
+            count, pd_shown(context, component), ktensor->dims[mode],
+            pd_shown(context, ktensor->rank));
   if (count == 0) return POLYAD_OK;
   struct heap heap = {ktensor, mode, component, indices};
   for (uint64_t i = 0; i < count; ++i)

@@ -26,12 +26,11 @@ polyad_status pd_check_coordinates(polyad_context *context, int order, const uin
     for (uint64_t n = 0; n < modes; ++n)
       if (coordinates[p * modes + n] >= dims[n] && p < bad) bad = p;
   for (uint64_t n = 0; bad != UINT64_MAX && n < modes; ++n)
-    if (coordinates[bad * modes + n] >= dims[n])
-      return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                     "coordinate %" PRIu64 " has index %" PRIu64 " in mode %" PRIu64
-                     "; expected %d to %" PRIu64 " (all counted from %d)",
-                     pd_shown(context, bad), pd_shown(context, coordinates[bad * modes + n]),
-                     pd_shown(context, n), pd_shown_mode(context, 0),
-                     pd_shown(context, dims[n] - 1), pd_shown_mode(context, 0));
+    PD_EXPECT(context, coordinates[bad * modes + n] < dims[n],
+              "coordinate %" PRIu64 " has index %" PRIu64 " in mode %" PRIu64
+              "; expected %d to %" PRIu64 " (all counted from %d)",
+              pd_shown(context, bad), pd_shown(context, coordinates[bad * modes + n]),
+              pd_shown(context, n), pd_shown_mode(context, 0), pd_shown(context, dims[n] - 1),
+              pd_shown_mode(context, 0));
   return POLYAD_OK;
 }

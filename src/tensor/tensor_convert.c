@@ -96,8 +96,7 @@ cleanup:
 polyad_status polyad_tensor_outline(polyad_context *context, const polyad_tensor *tensor,
                                     polyad_tensor **outline) {
   PD_ENTER(context);
-  if (tensor == NULL || outline == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "tensor or outline is NULL");
+  PD_EXPECT(context, tensor != NULL && outline != NULL, "tensor or outline is NULL");
   *outline = NULL;
   polyad_tensor_input input;
   polyad_tensor_input_init(&input);

@@ -49,9 +49,8 @@ static inline double tensor_create_value_of(const polyad_tensor_input *input, ui
 }
 
 polyad_status pd_tensor_input_check(polyad_context *context, const polyad_tensor_input *input) {
-  if (input->order < 1 || input->order > POLYAD_MAX_ORDER)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "order %d; expected 1 to %d", input->order,
-                   POLYAD_MAX_ORDER);
+  PD_EXPECT(context, input->order >= 1 && input->order <= POLYAD_MAX_ORDER,
+            "order %d; expected 1 to %d", input->order, POLYAD_MAX_ORDER);
   if (input->dims == NULL && input->nnz == 0)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                    "no nonzeros and no dims; expected at least one of them");
@@ -164,8 +163,7 @@ static polyad_status tensor_create_copy_values(polyad_context *context,
 polyad_status polyad_tensor_create(polyad_context *context, const polyad_tensor_input *input,
                                    polyad_tensor **tensor) {
   PD_ENTER(context);
-  if (tensor == NULL || input == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "input or tensor is NULL");
+  PD_EXPECT(context, tensor != NULL && input != NULL, "input or tensor is NULL");
   *tensor = NULL;
   PD_TRY(pd_tensor_input_check(context, input));
 

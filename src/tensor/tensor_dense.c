@@ -22,12 +22,10 @@ struct cells {
 };
 
 static polyad_status check_dense_input(polyad_context *context, const polyad_dense_input *input) {
-  if (input->order < 1 || input->order > POLYAD_MAX_ORDER)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "order %d; expected 1 to %d", input->order,
-                   POLYAD_MAX_ORDER);
-  if (input->dims == NULL || input->cells == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "a dense array has no %s",
-                   input->dims == NULL ? "dims" : "cells");
+  PD_EXPECT(context, input->order >= 1 && input->order <= POLYAD_MAX_ORDER,
+            "order %d; expected 1 to %d", input->order, POLYAD_MAX_ORDER);
+  PD_EXPECT(context, input->dims != NULL && input->cells != NULL, "a dense array has no %s",
+            input->dims == NULL ? "dims" : "cells");
   if ((unsigned)input->cell_type > POLYAD_F64 || (unsigned)input->type > POLYAD_F64)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "value type %d is unknown",
                    (unsigned)input->type > POLYAD_F64 ? (int)input->type : (int)input->cell_type);
@@ -35,9 +33,8 @@ static polyad_status check_dense_input(polyad_context *context, const polyad_den
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "zeros policy %d is unknown",
                    (int)input->zeros);
   for (int n = 0; n < input->order; ++n)
-    if (input->dims[n] == 0)
-      return pd_fail(context, POLYAD_INVALID_ARGUMENT, "mode %d has length 0; expected 1 or more",
-                     pd_shown_mode(context, n));
+    PD_EXPECT(context, input->dims[n] != 0, "mode %d has length 0; expected 1 or more",
+              pd_shown_mode(context, n));
   if (pd_cells(input->order, input->dims) > INT64_MAX / sizeof(double))
     return pd_fail(context, POLYAD_OVERFLOW, "a dense array has 2^60 cells or more");
   return POLYAD_OK;
@@ -166,8 +163,7 @@ static polyad_status take_dense_nonzeros(polyad_context *context, struct cells *
 polyad_status polyad_tensor_create_dense(polyad_context *context, const polyad_dense_input *input,
                                          polyad_tensor **tensor) {
   PD_ENTER(context);
-  if (tensor == NULL || input == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "input or tensor is NULL");
+  PD_EXPECT(context, tensor != NULL && input != NULL, "input or tensor is NULL");
   *tensor = NULL;
   PD_TRY(check_dense_input(context, input));
   struct cells cells = {.input = input, .length = input->dims[input->order - 1]};

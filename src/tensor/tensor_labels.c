@@ -53,13 +53,12 @@ cleanup:
 polyad_status polyad_tensor_set_labels(polyad_context *context, polyad_tensor *tensor, int mode,
                                        const char *name, const char *const *labels) {
   PD_ENTER(context);
-  if (tensor == NULL || mode < 0 || mode >= tensor->order)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                   "mode %d of an order-%d tensor; expected %d to "
-                   "%d",
-                   pd_shown_mode(context, mode), tensor == NULL ? 0 : tensor->order,
-                   pd_shown_mode(context, 0),
-                   pd_shown_mode(context, tensor == NULL ? 0 : tensor->order - 1));
+  PD_EXPECT(context, tensor != NULL && mode >= 0 && mode < tensor->order,
+            "mode %d of an order-%d tensor; expected %d to "
+            "%d",
+            pd_shown_mode(context, mode), tensor == NULL ? 0 : tensor->order,
+            pd_shown_mode(context, 0),
+            pd_shown_mode(context, tensor == NULL ? 0 : tensor->order - 1));
   polyad_status status = POLYAD_OK;
   char *name_copy = NULL;
   struct pd_labels copy = {0};

@@ -329,8 +329,8 @@ polyad_status polyad_tensor_match(polyad_context *context, const polyad_ktensor 
                                   const polyad_match_options *options, uint64_t *skipped,
                                   polyad_tensor **matched) {
   PD_ENTER(context);
-  if (model == NULL || tensor == NULL || options == NULL || matched == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "model, tensor, options or matched is NULL");
+  PD_EXPECT(context, model != NULL && tensor != NULL && options != NULL && matched != NULL,
+            "model, tensor, options or matched is NULL");
   *matched = NULL;
   PD_TRY(tensor_match_check(context, model, labels, tensor));
   struct match match = {

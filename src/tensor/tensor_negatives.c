@@ -76,13 +76,9 @@ static void tensor_negatives_fill(const polyad_tensor *part, const polyad_tensor
 
 static polyad_status tensor_negatives_check(polyad_context *context, const polyad_tensor *part,
                                             const polyad_tensor *whole, int each, int mode) {
-  if (each < 1 || each > 1000000)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                   "%d negatives for each entry found; expected 1 to 1000000", each);
-  if (mode < 0 || mode >= part->order)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "mode %d found; expected %d to %d",
-                   pd_shown_mode(context, mode), pd_shown_mode(context, 0),
-                   pd_shown_mode(context, part->order - 1));
+  PD_EXPECT(context, each >= 1 && each <= 1000000,
+            "%d negatives for each entry found; expected 1 to 1000000", each);
+  PD_TRY(pd_check_mode(context, mode, part->order));
   if (part->order == whole->order &&
       memcmp(part->dims, whole->dims, (size_t)part->order * sizeof *part->dims) == 0)
     return POLYAD_OK;
@@ -97,8 +93,7 @@ polyad_status polyad_tensor_add_negatives(polyad_context *context, const polyad_
   polyad_status status = POLYAD_OK;
   PD_ENTER(context);
   if (out != NULL) *out = NULL;
-  if (part == NULL || whole == NULL || out == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "part, whole or out is NULL");
+  PD_EXPECT(context, part != NULL && whole != NULL && out != NULL, "part, whole or out is NULL");
   PD_TRY(tensor_negatives_check(context, part, whole, each, mode));
   uint64_t room = pd_mul_saturated(part->nnz, 1 + (uint64_t)each);
   for (int n = 0; n < part->order; ++n)

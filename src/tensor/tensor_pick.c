@@ -73,12 +73,9 @@ cleanup:
 
 static polyad_status check_shares(polyad_context *context, int count, const double *shares) {
   double sum = 0;
-  if (count < 1 || count > 64)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "%d shares found; expected 1 to 64", count);
+  PD_EXPECT(context, count >= 1 && count <= 64, "%d shares found; expected 1 to 64", count);
   for (int k = 0; k < count; ++k) {
-    if (!(shares[k] > 0))
-      return pd_fail(context, POLYAD_INVALID_ARGUMENT, "a share of %g found; expected above 0",
-                     shares[k]);
+    PD_EXPECT(context, shares[k] > 0, "a share of %g found; expected above 0", shares[k]);
     sum += shares[k];
   }
   if (sum < 1) return POLYAD_OK;
@@ -100,8 +97,8 @@ polyad_status polyad_tensor_split(polyad_context *context, const polyad_tensor *
   uint64_t *place[65] = {NULL}, taken[65] = {0};
   polyad_status status = POLYAD_OK;
   PD_ENTER(context);
-  if (tensor == NULL || shares == NULL || parts == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "tensor, shares or parts is NULL");
+  PD_EXPECT(context, tensor != NULL && shares != NULL && parts != NULL,
+            "tensor, shares or parts is NULL");
   for (int k = 0; k <= count; ++k)
     parts[k] = NULL;
   PD_TRY(check_shares(context, count, shares));

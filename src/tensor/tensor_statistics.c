@@ -71,9 +71,8 @@ static polyad_status slice_statistics(polyad_context *context, const polyad_tens
 polyad_status polyad_tensor_statistics_compute(polyad_context *context, const polyad_tensor *tensor,
                                                polyad_tensor_statistics *statistics) {
   PD_ENTER(context);
-  if (tensor == NULL || statistics == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                   "a NULL where a tensor and a place for its statistics were expected");
+  PD_EXPECT(context, tensor != NULL && statistics != NULL,
+            "a NULL where a tensor and a place for its statistics were expected");
   *statistics = (polyad_tensor_statistics){.density = (double)tensor->nnz};
   statistics->norm = polyad_tensor_norm(tensor);
   value_statistics(context, tensor, statistics);

@@ -172,10 +172,9 @@ static polyad_status apply_transform(polyad_context *context, polyad_tensor *ten
   PD_TRY(tensor_transform_check_mode(context, tensor, step->mode));
   if (step->kind != POLYAD_TRANSFORM_TF_IDF) return scale_slices(context, tensor, step);
   PD_TRY(tensor_transform_check_mode(context, tensor, step->documents));
-  if (step->documents == step->mode)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                   "tf-idf has mode %d both as terms and as documents; expected two modes",
-                   pd_shown_mode(context, step->mode));
+  PD_EXPECT(context, step->documents != step->mode,
+            "tf-idf has mode %d both as terms and as documents; expected two modes",
+            pd_shown_mode(context, step->mode));
   PD_TRY(weigh_terms(context, tensor, step));
   for (uint64_t p = 0; p < tensor->nnz; ++p)
     if (!isfinite(pd_tensor_value(tensor, p)))

@@ -15,18 +15,15 @@ uint64_t pd_ttensor_bytes(int order, const uint64_t *dims, const uint64_t *ranks
 
 static polyad_status ttensor_check_shape(polyad_context *context, int order, const uint64_t *dims,
                                          const uint64_t *ranks) {
-  if (order < 1 || order > POLYAD_MAX_ORDER)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "order %d; expected 1 to %d", order,
-                   POLYAD_MAX_ORDER);
+  PD_EXPECT(context, order >= 1 && order <= POLYAD_MAX_ORDER, "order %d; expected 1 to %d", order,
+            POLYAD_MAX_ORDER);
   uint64_t core = 1;
   for (int n = 0; n < order; ++n) {
-    if (dims[n] == 0 || dims[n] > INT64_MAX)
-      return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                     "mode %d has length %" PRIu64 "; expected 1 to %" PRId64,
-                     pd_shown_mode(context, n), dims[n], INT64_MAX);
-    if (ranks[n] == 0)
-      return pd_fail(context, POLYAD_INVALID_ARGUMENT, "mode %d has rank 0; expected at least 1",
-                     pd_shown_mode(context, n));
+    PD_EXPECT(context, dims[n] != 0 && dims[n] <= INT64_MAX,
+              "mode %d has length %" PRIu64 "; expected 1 to %" PRId64, pd_shown_mode(context, n),
+              dims[n], INT64_MAX);
+    PD_EXPECT(context, ranks[n] != 0, "mode %d has rank 0; expected at least 1",
+              pd_shown_mode(context, n));
     if (!pd_mul(core, ranks[n], &core))
       return pd_fail(context, POLYAD_OVERFLOW,
                      "the core has more than 2^64 numbers: the product of the ranks is too large");

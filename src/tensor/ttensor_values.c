@@ -175,8 +175,7 @@ cleanup:
 polyad_status polyad_ttensor_norm(polyad_context *context, const polyad_ttensor *ttensor,
                                   double *norm) {
   PD_ENTER(context);
-  if (ttensor == NULL || norm == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "a NULL where a model was expected");
+  PD_EXPECT(context, ttensor != NULL && norm != NULL, "a NULL where a model was expected");
   long double squared;
   PD_TRY(norm_squared(context, ttensor, &squared));
   *norm = (double)sqrtl(squared);
@@ -315,8 +314,8 @@ polyad_status pd_ttensor_residual(polyad_context *context, const polyad_ttensor 
 polyad_status polyad_ttensor_fit(polyad_context *context, const polyad_ttensor *ttensor,
                                  const polyad_tensor *tensor, double *fit) {
   PD_ENTER(context);
-  if (ttensor == NULL || tensor == NULL || fit == NULL)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT, "a model, tensor or place is missing (NULL)");
+  PD_EXPECT(context, ttensor != NULL && tensor != NULL && fit != NULL,
+            "a model, tensor or place is missing (NULL)");
   if (tensor->order != ttensor->order ||
       memcmp(tensor->dims, ttensor->dims, (size_t)tensor->order * sizeof *tensor->dims) != 0)
     return pd_fail(context, POLYAD_MISMATCH, "model and tensor differ in their dims");
