@@ -27,9 +27,6 @@ void polyad_cp_apr_options_init(polyad_cp_apr_options *options) {
                                      .init = POLYAD_INIT_RANDOM};
 }
 
-#define EXPECT(condition, ...)                                                                     \
-  if (!(condition)) return pd_fail(context, POLYAD_INVALID_ARGUMENT, __VA_ARGS__)
-
 static polyad_status check_numbers(polyad_context *context, const polyad_cp_apr_options *options) {
   const struct {
     const char *name;
@@ -42,26 +39,28 @@ static polyad_status check_numbers(polyad_context *context, const polyad_cp_apr_
                  {"damping", options->damping, true}};
   for (size_t k = 0; k < sizeof numbers / sizeof *numbers; ++k) {
     double value = numbers[k].value;
-    EXPECT(isfinite(value) && (numbers[k].positive ? value > 0 : value >= 0),
-           "%s %g found; expected a finite number %s 0", numbers[k].name, value,
-           numbers[k].positive ? "above" : "of at least");
+    PD_EXPECT(context, isfinite(value) && (numbers[k].positive ? value > 0 : value >= 0),
+              "%s %g found; expected a finite number %s 0", numbers[k].name, value,
+              numbers[k].positive ? "above" : "of at least");
   }
   return POLYAD_OK;
 }
 
 static polyad_status cp_apr_check_options(polyad_context *context,
                                           const polyad_cp_apr_options *options) {
-  EXPECT(options->rank >= 1, "rank 0 found; expected at least 1");
-  EXPECT(options->method == POLYAD_APR_MU || options->method == POLYAD_APR_PDNR ||
-             options->method == POLYAD_APR_PQNR,
-         "method %d is unknown", (int)options->method);
-  EXPECT(options->max_inner_iterations >= 1 && options->max_inner_iterations < 1000000000,
-         "%d inner iterations found; expected 1 to 999999999", options->max_inner_iterations);
-  EXPECT(options->memory >= 1 && options->memory <= 1000,
-         "a memory of %d pairs found; expected 1 to 1000", options->memory);
-  EXPECT(options->init == POLYAD_INIT_RANDOM || options->init == POLYAD_INIT_MODEL,
-         "initialisation %d found; CP-APR begins from random factors or from a model",
-         (int)options->init);
+  PD_EXPECT(context, options->rank >= 1, "rank 0 found; expected at least 1");
+  PD_EXPECT(context,
+            options->method == POLYAD_APR_MU || options->method == POLYAD_APR_PDNR ||
+                options->method == POLYAD_APR_PQNR,
+            "method %d is unknown", (int)options->method);
+  PD_EXPECT(context,
+            options->max_inner_iterations >= 1 && options->max_inner_iterations < 1000000000,
+            "%d inner iterations found; expected 1 to 999999999", options->max_inner_iterations);
+  PD_EXPECT(context, options->memory >= 1 && options->memory <= 1000,
+            "a memory of %d pairs found; expected 1 to 1000", options->memory);
+  PD_EXPECT(context, options->init == POLYAD_INIT_RANDOM || options->init == POLYAD_INIT_MODEL,
+            "initialisation %d found; CP-APR begins from random factors or from a model",
+            (int)options->init);
   PD_TRY(pd_run_options_check(context, &options->run, 0));
   return check_numbers(context, options);
 }
