@@ -135,7 +135,8 @@ static polyad_status write_model(polyad_context *context, struct pd_model model,
                                  const struct pd_file_format *format, const char *path) {
   polyad_file_contents contents = model.tucker ? POLYAD_CONTENTS_TTENSOR : POLYAD_CONTENTS_KTENSOR;
   PD_ENTER(context);
-  PD_EXPECT(context, model.order != 0 && path != NULL, "model or path is missing; expected both");
+  PD_EXPECT(context, model.order != 0 && path != NULL,
+            "model or path is missing (NULL); expected both");
   if (outline != NULL &&
       (outline->order != model.order ||
        memcmp(outline->dims, model.dims, (size_t)model.order * sizeof *model.dims) != 0))
