@@ -109,11 +109,13 @@ static polyad_cp_apr_options options_of(const struct sizes *sizes, polyad_apr_me
 /* How far apart numbers of two runs may be that round differently. Half of the digits of each
  * component stand where a row's Hessian has a condition of their number. L-BFGS enlarges errors
  * further in the iterations that it has not converged in: by how much tells a run of the CPU's
- * whose first model has other last digits (`moved`); a sum over a row is as far off as some dozens
- * of these. */
-static double apart(double cpu, double moved, double scale, double rank, polyad_type type) {
+ * whose first model has other last digits (`moved`). A sum over a row is as far off as `sums` of
+ * these: some dozens in what all rows add up to, the longest row's nonzeros at worst in the largest
+ * violation, which is one row's. */
+static double apart(double cpu, double moved, double scale, double rank, double sums,
+                    polyad_type type) {
   double unit = type == POLYAD_F32 ? FLT_EPSILON : DBL_EPSILON;
-  return rank * sqrt(unit) * scale + 64 * fabs(cpu - moved);
+  return rank * sqrt(unit) * scale + sums * fabs(cpu - moved);
 }
 
 static void compare_traces(const struct sizes *sizes, const polyad_cp_apr_options *options,
@@ -126,8 +128,9 @@ static void compare_traces(const struct sizes *sizes, const polyad_cp_apr_option
     const polyad_trace_row *a = &cpu->trace[i], *m = &moved->trace[i], *b = &there->trace[i];
     double scale = fmax(fabs(a->log_likelihood), (double)sizes->nnz);
     double rank = (double)sizes->rank, violation = fmax(1, a->kkt_violation);
-    double likelihood = apart(a->log_likelihood, m->log_likelihood, scale, rank, type);
-    double kkt = apart(a->kkt_violation, m->kkt_violation, violation, rank, type);
+    double longest = fmax(64, (double)sizes->nnz / 3);
+    double likelihood = apart(a->log_likelihood, m->log_likelihood, scale, rank, 64, type);
+    double kkt = apart(a->kkt_violation, m->kkt_violation, violation, rank, longest, type);
     double inner = (double)a->inner_iterations;
     if (!(fabs(a->log_likelihood - b->log_likelihood) <= likelihood) ||
         !(fabs(a->kkt_violation - b->kkt_violation) <= kkt) ||

@@ -49,13 +49,25 @@ static uint64_t flycoo_cuda_workspace_bytes(const void *storage, const uint64_t 
   return pd_add_saturated(copies, pd_ordered_scratch_bytes(flycoo->nnz, rank, flycoo->type));
 }
 
+/* Elements are fetched 16 bytes at a time; what the last ones lack of that is never written. */
+static polyad_status clear_end(polyad_context *context, struct scratch *scratch, uint32_t *copy,
+                               uint64_t bytes) {
+  struct pd_cuda_state *state = pd_cuda_state_of(scratch->base.device);
+  if (bytes < 16) return POLYAD_OK;
+  return PD_CUDA(context, state,
+                 cudaMemsetAsync((char *)copy + bytes - 16, 0, 16, pd_cuda_stream(state)));
+}
+
 static polyad_status allocate_scratch(polyad_context *context, const struct pd_flycoo *flycoo,
                                       uint64_t rank, struct scratch *scratch) {
   if (flycoo->sorted)
     PD_TRY(pd_ordered_scratch_fill(context, flycoo->nnz, flycoo->order - 1, rank, flycoo->type,
                                    &scratch->sum));
-  for (int k = 0; k < flycoo_cuda_copies_of(flycoo); ++k)
-    PD_TRY(PD_CUDA_SCRATCH(context, &scratch->base, copy_bytes(flycoo, k), 1, &scratch->copy[k]));
+  for (int k = 0; k < flycoo_cuda_copies_of(flycoo); ++k) {
+    uint64_t bytes = copy_bytes(flycoo, k);
+    PD_TRY(PD_CUDA_SCRATCH(context, &scratch->base, bytes, 1, &scratch->copy[k]));
+    PD_TRY(clear_end(context, scratch, scratch->copy[k], bytes));
+  }
   return POLYAD_OK;
 }
 
