@@ -7,6 +7,7 @@
 
 #include "device/device.h"
 #include "device/row_list.h"
+#include "linalg/newton_job.h"
 
 enum { PD_NEWTON_RANK_MOST = 1 << 14 };
 
@@ -59,5 +60,43 @@ struct pd_newton {
                          const struct pd_newton_options *options, const struct pd_newton_mode *mode,
                          struct pd_newton_found *found);
 };
+
+/** What blocks of threads get to know of the options; the rest is pd_newton_take_mode()'s. */
+static inline struct pd_newton_job pd_newton_job_of(const struct pd_newton_options *options) {
+  return (struct pd_newton_job){.rank = options->rank,
+                                .newton = options->newton,
+                                .most = options->most,
+                                .memory = options->memory,
+                                .tolerance = options->tolerance,
+                                .epsilon = options->epsilon,
+                                .active_tolerance = options->active_tolerance,
+                                .damping = options->damping};
+}
+
+/** What they get to know of the rows of one mode. */
+static inline void pd_newton_take_mode(const struct pd_newton_mode *mode,
+                                       struct pd_newton_job *job) {
+  const struct pd_row_list *list = mode->list;
+  job->columns = list->columns;
+  for (int k = 0; k < list->columns; ++k) {
+    const struct pd_matrix *factor = mode->factors[list->column_mode[k]];
+    job->column[k] = (struct pd_newton_column){.plane = list->column[k].plane,
+                                               .shift = list->column[k].shift,
+                                               .mask = list->column[k].mask,
+                                               .factor = factor->data,
+                                               .stride = factor->stride};
+  }
+  job->first = list->first;
+  job->end = list->end;
+  job->order = list->order;
+  job->value_at = list->value_at;
+  job->values = list->values;
+  job->wide_values = list->type == POLYAD_F64;
+  job->wide = mode->rows->type == POLYAD_F64;
+  job->factor = mode->rows->data;
+  job->stride = mode->rows->stride;
+  job->rows = mode->rows->rows;
+  job->logarithms = mode->logarithms;
+}
 
 #endif

@@ -29,19 +29,8 @@ struct pd_newton_work {
   double *memory;
 };
 
-static struct pd_newton_job job_of(const struct pd_newton_options *options) {
-  return (struct pd_newton_job){.rank = options->rank,
-                                .newton = options->newton,
-                                .most = options->most,
-                                .memory = options->memory,
-                                .tolerance = options->tolerance,
-                                .epsilon = options->epsilon,
-                                .active_tolerance = options->active_tolerance,
-                                .damping = options->damping};
-}
-
 static struct pd_newton_shape shape_of(const struct pd_newton_options *options) {
-  const struct pd_newton_job job = job_of(options);
+  const struct pd_newton_job job = pd_newton_job_of(options);
   return pd_newton_shape(&job, block_threads, block_batch);
 }
 
@@ -93,27 +82,6 @@ static polyad_status find_rows(polyad_context *context, const struct pd_device *
   return POLYAD_OK;
 }
 
-static void take_mode(const struct pd_newton_mode *mode, struct pd_newton_job *job) {
-  const struct pd_row_list *list = mode->list;
-  job->columns = list->columns;
-  for (int k = 0; k < list->columns; ++k) {
-    const struct pd_matrix *factor = mode->factors[list->column_mode[k]];
-    job->column[k] = (struct pd_newton_column){list->column[k].plane, list->column[k].shift,
-                                               list->column[k].mask, factor->data, factor->stride};
-  }
-  job->first = list->first;
-  job->end = list->end;
-  job->order = list->order;
-  job->value_at = list->value_at;
-  job->values = list->values;
-  job->wide_values = list->type == POLYAD_F64;
-  job->wide = mode->rows->type == POLYAD_F64;
-  job->factor = mode->rows->data;
-  job->stride = mode->rows->stride;
-  job->rows = mode->rows->rows;
-  job->logarithms = mode->logarithms;
-}
-
 struct lane {
   pthread_t thread;
   struct pd_newton_block block;
@@ -135,10 +103,10 @@ static polyad_status solve(polyad_context *context, struct pd_newton_work *work,
                            const struct pd_newton_options *options,
                            const struct pd_newton_mode *mode, struct pd_newton_found *found) {
   (void)context;
-  struct pd_newton_job job = job_of(options);
+  struct pd_newton_job job = pd_newton_job_of(options);
   const struct pd_newton_shape shape = shape_of(options);
   struct lane lane[MOST_THREADS] = {0};
-  take_mode(mode, &job);
+  pd_newton_take_mode(mode, &job);
   assert_int_equal(pthread_barrier_init(&barrier, NULL, (unsigned)shape.threads), 0);
   for (int t = 0; t < shape.threads; ++t) {
     struct pd_newton_block *block = &lane[t].block;

@@ -39,17 +39,6 @@ struct pd_newton_work {
   int shared_bytes;                       /* that a block may have */
 };
 
-static struct pd_newton_job newton_job(const struct pd_newton_options *options) {
-  return (struct pd_newton_job){.rank = options->rank,
-                                .newton = options->newton,
-                                .most = options->most,
-                                .memory = options->memory,
-                                .tolerance = options->tolerance,
-                                .epsilon = options->epsilon,
-                                .active_tolerance = options->active_tolerance,
-                                .damping = options->damping};
-}
-
 static struct pd_newton_shape newton_shape_of(const struct pd_newton_job *job, int kind) {
   int batch = kinds[kind].products / (job->rank + 4);
   if (batch > kinds[kind].most) batch = kinds[kind].most;
@@ -85,7 +74,7 @@ static uint64_t newton_scratch_numbers(const struct pd_newton_job *job, int kind
 /* Shared memory may turn out to be enough: an upper bound. */
 static uint64_t cuda_newton_bytes(const struct pd_device *device,
                                   const struct pd_newton_options *options) {
-  const struct pd_newton_job job = newton_job(options);
+  const struct pd_newton_job job = pd_newton_job_of(options);
   int processors = pd_cuda_state_of(device)->processors;
   int blocks = newton_scratch_blocks(&job, 48 << 10, processors);
   int teams = newton_teams(&job, options->longest, processors);
@@ -115,7 +104,7 @@ static polyad_status newton_allocate(polyad_context *context, const struct pd_ne
 static polyad_status cuda_newton_fill(polyad_context *context,
                                       const struct pd_newton_options *options,
                                       struct pd_newton_work *work) {
-  const struct pd_newton_job job = newton_job(options);
+  const struct pd_newton_job job = pd_newton_job_of(options);
   struct pd_cuda_state *state = work->state;
   PD_TRY(pd_cuda_enter(context, state));
   PD_TRY(
@@ -167,30 +156,6 @@ static polyad_status cuda_newton_find_rows(polyad_context *context, const struct
   return PD_CUDA(context, state, pd_gpu_newton_find_rows(&places, stream));
 }
 
-static void take_mode(const struct pd_newton_mode *mode, struct pd_newton_job *job) {
-  const struct pd_row_list *list = mode->list;
-  job->columns = list->columns;
-  for (int k = 0; k < list->columns; ++k) {
-    const struct pd_matrix *factor = mode->factors[list->column_mode[k]];
-    job->column[k] = (struct pd_newton_column){.plane = list->column[k].plane,
-                                               .shift = list->column[k].shift,
-                                               .mask = list->column[k].mask,
-                                               .factor = factor->data,
-                                               .stride = factor->stride};
-  }
-  job->first = list->first;
-  job->end = list->end;
-  job->order = list->order;
-  job->value_at = list->value_at;
-  job->values = list->values;
-  job->wide_values = list->type == POLYAD_F64;
-  job->wide = mode->rows->type == POLYAD_F64;
-  job->factor = mode->rows->data;
-  job->stride = mode->rows->stride;
-  job->rows = mode->rows->rows;
-  job->logarithms = mode->logarithms;
-}
-
 /* Whether blocks of a kind are launched: else those of the next kind take their rows. Two of the
  * smaller ones are to fit a multiprocessor. */
 static bool newton_has_kind(const struct pd_newton_work *work, int kind,
@@ -225,9 +190,9 @@ static polyad_status cuda_newton_solve(polyad_context *context, struct pd_newton
                                        const struct pd_newton_options *options,
                                        const struct pd_newton_mode *mode,
                                        struct pd_newton_found *found) {
-  struct pd_newton_job job = newton_job(options);
+  struct pd_newton_job job = pd_newton_job_of(options);
   struct pd_gpu_newton_found there;
-  take_mode(mode, &job);
+  pd_newton_take_mode(mode, &job);
   PD_TRY(pd_cuda_enter(context, work->state));
   PD_TRY(
       PD_CUDA(context, work->state,
