@@ -2,40 +2,13 @@
  * connect them themselves, what nobody takes ends with its context, and every thread is joined. The
  * devices are the CPU's, or those that the command line names. */
 #include "als_fixture.h"
+#include "counted_threads.h"
 #include "failing_allocator.h"
 #include "plan/members.h"
-#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
 static const char *devices = "cpu,cpu,cpu";
-
-/* ---- threads that were started and joined: the linker puts these around the library's calls ---
- */
-
-static atomic_int threads_begun, threads_ended;
-
-int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
-                          void *(*function)(void *), void *user);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
-                          void *(*function)(void *), void *user);
-int __real_pthread_join(pthread_t thread, void **result);
-int __wrap_pthread_join(pthread_t thread, void **result);
-static atomic_bool no_threads; /* none can be started */
-
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
-                          void *(*function)(void *), void *user) {
-  if (atomic_load(&no_threads)) return 11;
-  int error = __real_pthread_create(thread, attributes, function, user);
-  if (error == 0) atomic_fetch_add(&threads_begun, 1);
-  return error;
-}
-
-int __wrap_pthread_join(pthread_t thread, void **result) {
-  int error = __real_pthread_join(thread, result);
-  if (error == 0) atomic_fetch_add(&threads_ended, 1);
-  return error;
-}
 
 static void all_joined(void) {
   assert_int_equal(atomic_load(&threads_begun), atomic_load(&threads_ended));
@@ -154,9 +127,9 @@ static void nothing_to_begin(void **state) {
 static void without_threads(void **state) {
   (void)state;
   polyad_context *context = open_on(devices);
-  atomic_store(&no_threads, true);
+  atomic_store(&threads_refused, true);
   ALS_OK(context, polyad_devices_start(context));
-  atomic_store(&no_threads, false);
+  atomic_store(&threads_refused, false);
   polyad_ktensor *model = model_of(context);
   assert_int_equal(connected, 0);
   polyad_ktensor_destroy(model);

@@ -4,13 +4,13 @@
  * of GPUs, of these. */
 #include "als_fixture.h"
 #include "core/random.h"
+#include "counted_threads.h"
 #include "failing_allocator.h"
 #include "plan/members.h"
 #include "plan/part.h"
 #include "team_methods.h"
 #include "team_parts.h"
 #include <math.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -417,30 +417,7 @@ static void skewed_slices(void **state) {
   free(value);
 }
 
-/* ---- threads --------------------------------------------------------------------------------
- * The linker puts these around the library's own calls (--wrap). */
-
-static atomic_int threads_started, threads_joined;
-
-int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
-                          void *(*function)(void *), void *user);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
-                          void *(*function)(void *), void *user);
-int __real_pthread_join(pthread_t thread, void **result);
-int __wrap_pthread_join(pthread_t thread, void **result);
-
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
-                          void *(*function)(void *), void *user) {
-  int error = __real_pthread_create(thread, attributes, function, user);
-  if (error == 0) atomic_fetch_add(&threads_started, 1);
-  return error;
-}
-
-int __wrap_pthread_join(pthread_t thread, void **result) {
-  int error = __real_pthread_join(thread, result);
-  if (error == 0) atomic_fetch_add(&threads_joined, 1);
-  return error;
-}
+/* ---- threads -------------------------------------------------------------------------------- */
 
 /* Each thread that a plan or a run starts is waited for: one that is not may still read what its
  * caller has freed, and its stack stays taken. */
@@ -451,13 +428,13 @@ static void every_thread_is_joined(void **state) {
     polyad_tensor *tensor = method_tensor(context, ALS);
     struct run run = {.tensor = tensor, .rank = 3, .iterations = 2, .starts = 1};
     polyad_ktensor *model;
-    int started = atomic_load(&threads_started), joined = atomic_load(&threads_joined);
+    int started = atomic_load(&threads_begun), joined = atomic_load(&threads_ended);
     run.precision = POLYAD_F64;
     (void)objective_of(context, &run, &model);
-    int more = atomic_load(&threads_started) - started;
+    int more = atomic_load(&threads_begun) - started;
     if (strchr(polyad_device(context), ',') != NULL) /* there may be one GPU alone */
       assert_true(more >= 2); /* a member, and what hashes the tensor meanwhile */
-    assert_int_equal(atomic_load(&threads_joined) - joined, more);
+    assert_int_equal(atomic_load(&threads_ended) - joined, more);
     polyad_ktensor_destroy(model);
     polyad_tensor_destroy(tensor);
     polyad_run_info_clear(&run.info);
