@@ -16,14 +16,16 @@ struct cli_numbers {
 double cli_number(const struct cli_numbers *numbers, uint64_t k);
 
 /** Indices of the `top` (at most CLI_STRONGEST_MOST) numbers of largest magnitude, zeros and what
- * is not finite left out, the first first in ties. Returns how many there are. */
+ * is not finite left out; of equal ones the one with the smaller index comes first. Returns how
+ * many there are. */
 int cli_strongest(const struct cli_numbers *numbers, int top, uint64_t *indices);
 
 struct cli_core_entry {
   uint64_t column[POLYAD_MAX_ORDER]; /* of each mode's factor, from 0 */
   double value, share;               /* share: of the core's squared norm */
 };
-/** The same of a core; `entries` has room for CLI_STRONGEST_MOST. */
+/** The `top` entries of a core of largest magnitude, as cli_strongest() finds them; `entries` has
+ * room for CLI_STRONGEST_MOST. */
 int cli_core_strongest(const polyad_ttensor *model, int top, struct cli_core_entry *entries);
 
 #endif

@@ -1,4 +1,5 @@
-/* The same for nonzeros that are stored as elements. open() takes the elements of a batch apart,
+/* How sums over rows read nonzeros that are stored as elements, all numbers of one behind each
+ * other, where planes have an array for each mode. open() takes the elements of a batch apart,
  * each lane other ones, so that the sums read what planes would give them; and it moves them to the
  * places of the next order, with one write each where they have two words or four. */
 #ifndef PD_ORDERED_ELEMENTS_CUH
