@@ -12,7 +12,7 @@
 polyad_status pd_sorted_create(polyad_context *context, const polyad_tensor *tensor,
                                const struct pd_layout *keys, struct pd_room *room,
                                polyad_tensor *sorted);
-/** The same by all modes in the order modes[0], modes[1], and so on. */
+/** Sorts the nonzeros by all modes: by modes[0] first, then by modes[1], and so on. */
 polyad_status pd_sorted_by_modes(polyad_context *context, const polyad_tensor *tensor,
                                  const int *modes, struct pd_room *room, polyad_tensor *sorted);
 

@@ -313,9 +313,9 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* A tile of x = m inverse, and of the sums over its columns; of a piece that is refined at first
- * x without a scale or sums, and then, where `again` is set, what is left of m times the inverse.
- */
+/* A tile of x = m inverse, and of the sums over its columns: step 0. Where the update is refined,
+ * steps 1 to PD_GPU_REFINEMENTS follow, each of which adds what is left of m times the inverse, and
+ * only the last one scales x and takes the sums. */
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
     multiply_wide(const __grid_constant__ pd_gpu_rows job, uint64_t first, int count, int step) {
