@@ -6,8 +6,8 @@ usage: bench/ranks_cpu.py --tensors DIR --output results.json [--polyad build/po
            [--splatt SPLATT] [--splatt-ranks 2] [--names ...] [--ranks 1,2,4] [--rank 16] [--iterations 12] [--rounds 3]
            [--mpirun "mpirun --oversubscribe"]
 
-SPLATT is a splatt built with MPI by the same MPI; without it polyad runs alone. Its version 2.0.0 ended with
-a segmentation fault on four processes, so it runs with the numbers of --splatt-ranks alone. Every process has one
+SPLATT is a splatt built with MPI by the same MPI; without it polyad runs alone. It runs with the numbers of
+--splatt-ranks; where it fails, as its version 2.0.0 did on four processes, the row has its message. Every process has one
 thread; more processes than processors share them, which predictions, made for as many machines, do not
 know: such rows say so. In every round all programs run once on every tensor, one after the other. The
 time of an iteration is the median over the iterations 3 and later of all rounds; polyad's by its trace,
@@ -70,22 +70,23 @@ def splatt_times(options, path, count):
                            "--seed=1", "--nowrite"], capture_output=True, text=True, timeout=1800)
     times = [float(t) for t in re.findall(r"its =\s*\d+ \(([0-9.]+)s\)", done.stdout)]
     if len(times) != options.iterations:
-        raise RuntimeError(f"splatt on {path}: {done.stdout[-300:]} {done.stderr[-300:]}")
-    fits = re.findall(r"fit = ([0-9.]+)", done.stdout)
-    return times[2:], float(fits[-1])
+        return [], f"status {done.returncode}: {done.stderr.strip()[-300:]}"
+    fits = re.findall(r"fit = ([0-9.]+|-?nan|-?inf)", done.stdout)
+    return times[2:], float(fits[-1]) if fits else None
 
 
 def measure(options, name, rate, latency):
     binary = tensors.path(options.tensors, name, ".ptn", options.polyad)
     text = tensors.path(options.tensors, name, ".tns", options.polyad) if options.splatt else None
     before = predicted(options, binary, rate, latency)
-    ours, theirs = {c: [] for c in options.counts}, {c: [] for c in options.counts}
+    ours, theirs, failed, fits = {c: [] for c in options.counts}, {c: [] for c in options.counts}, {}, {}
     for _ in range(options.rounds):
         for count in options.counts:
             times, last = polyad_times(options, binary, count)
             ours[count] += times
-            if count in options.splatt_counts:
-                times, fit = splatt_times(options, text, count)
+            if count in options.splatt_counts and count not in failed:
+                times, told = splatt_times(options, text, count)
+                (fits if times else failed)[count] = told
                 theirs[count] += times
             members = last["team"]["members"] if last["team"] else []
             if len(members) > 1:
@@ -99,9 +100,11 @@ def measure(options, name, rate, latency):
                "seconds_most": max(ours[count]), "predicted_over_measured": told / seconds,
                "efficiency": statistics.median(ours[options.counts[0]]) / (count * seconds),
                "predicted_efficiency": before[count]["efficiency"]}
-        if theirs[count]:
+        if count in failed:
+            row["splatt_failed"] = failed[count]
+        elif theirs[count]:
             peer = statistics.median(theirs[count])
-            row |= {"splatt_seconds": peer, "splatt_over_polyad": peer / seconds, "splatt_fit": fit}
+            row |= {"splatt_seconds": peer, "splatt_over_polyad": peer / seconds, "splatt_fit": fits[count]}
         yield row
 
 
