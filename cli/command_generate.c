@@ -12,7 +12,7 @@ struct generate {
   const char *dims, *skew, *like, *structure, *truth, *output;
   uint64_t nnz, rank;
   double scale, cluster, noise;
-  bool poisson, nnz_given;
+  bool poisson;
   polyad_generate_options options;
 };
 

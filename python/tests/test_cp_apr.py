@@ -47,6 +47,20 @@ def test_normal_form_and_likelihood(counts, algorithm):
     assert len(model.info["seconds_phi"]) == 3
 
 
+@pytest.mark.parametrize("algorithm", ["pdnr", "pqnr"])
+def test_a_gpu_solves_rows_as_the_cpu_does(counts, algorithm):
+    if not any(about["name"].startswith("cuda") for about in polyad.devices()):
+        pytest.skip("there is no CUDA GPU")
+    x = counts[0] if isinstance(counts, tuple) else counts
+    options = {"algorithm": algorithm, "max_iters": 5, "seed": 2}
+    there = polyad.cp_apr(x, 3, device="cuda", **options)
+    here = polyad.cp_apr(x, 3, device="cpu", **options)
+    assert there.info["device"] == "cuda:0" and here.info["device"] == "cpu"
+    # Sums in another order move the steps of a row; a wrong row moves the likelihood by far more.
+    np.testing.assert_allclose([row["log_likelihood"] for row in there.info["trace"]],
+                               [row["log_likelihood"] for row in here.info["trace"]], rtol=1e-6)
+
+
 def test_goes_on_from_a_model(counts):
     x = counts[0] if isinstance(counts, tuple) else counts
     first = polyad.cp_apr(x, 3, max_iters=5)

@@ -37,9 +37,10 @@ static polyad_status check_device(const struct pd_apr *apr) {
         "device %s",
         apr->device->name);
   if (apr_solves_there(apr) && apr->options->rank > PD_NEWTON_RANK_MOST)
-    return pd_fail(apr->context, POLYAD_UNSUPPORTED,
-                   "rank %llu found; PDNR and PQNR on device %s take at most %d",
-                   (unsigned long long)apr->options->rank, apr->device->name, PD_NEWTON_RANK_MOST);
+    return pd_fail(
+        apr->context, POLYAD_UNSUPPORTED,
+        "rank %llu found; PDNR and PQNR on device %s take at most %d; choose the CPU, or MU",
+        (unsigned long long)apr->options->rank, apr->device->name, PD_NEWTON_RANK_MOST);
   if (!has)
     return pd_fail(apr->context, POLYAD_UNSUPPORTED,
                    "device %s has no dense algebra for CP-APR; choose the CPU", apr->device->name);

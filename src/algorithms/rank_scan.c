@@ -6,6 +6,7 @@
 #include "algorithms/model_start.h"
 #include "algorithms/rank_archive.h"
 #include "algorithms/rank_holdout.h"
+#include "algorithms/run_options.h"
 #include "core/median.h"
 #include <math.h>
 #include <stdio.h>
@@ -59,12 +60,11 @@ static polyad_status rank_scan_check_options(polyad_context *context,
   PD_EXPECT(
       context, o->algorithm >= POLYAD_ALGORITHM_ALS && o->algorithm <= POLYAD_ALGORITHM_APR_PQNR,
       "algorithm %d found; expected 0 to %d", (int)o->algorithm, (int)POLYAD_ALGORITHM_APR_PQNR);
-  PD_EXPECT(context, o->starts >= 1, "%d starts found; expected 1 or more", o->starts);
-  PD_EXPECT(context, o->max_iterations >= 1, "max_iterations %d found; expected 1 or more",
-            o->max_iterations);
-  PD_EXPECT(context, o->tolerance >= 0 && o->max_seconds >= 0,
-            "tolerance %g and max_seconds %g found; expected 0 or more", o->tolerance,
-            o->max_seconds);
+  polyad_run_options run = pd_run_options_default(o->max_iterations);
+  run.starts = o->starts;
+  run.tolerance = o->tolerance;
+  run.max_seconds = o->max_seconds;
+  PD_TRY(pd_run_options_check(context, &run, 1));
   PD_EXPECT(context, o->folds >= 0 && o->folds != 1 && o->folds <= MOST_FOLDS,
             "%d folds found; expected 0 or 2 to %d", o->folds, MOST_FOLDS);
   return POLYAD_OK;

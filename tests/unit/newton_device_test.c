@@ -448,7 +448,7 @@ static void test_refusals(void **state) {
   fake_device_newton(&host_newton);
   options.rank = PD_NEWTON_RANK_MOST + 1;
   assert_int_equal(polyad_cp_apr(context, plan, &options, &model, NULL), POLYAD_UNSUPPORTED);
-  assert_non_null(strstr(polyad_last_error(context), "at most 16384"));
+  assert_non_null(strstr(polyad_last_error(context), "at most 16384; choose the CPU, or MU"));
   options.rank = small.rank;
   const char *told = NULL; /* once there is memory for the run's first small arrays */
   for (uint64_t more = 512; told == NULL && more < 16384; more += 512) {

@@ -677,10 +677,15 @@ static void refuses(void **state) {
   expect(polyad_rank_scan(context, plan, &bad, &result), "1 folds");
   bad = good;
   bad.max_iterations = 0;
-  expect(polyad_rank_scan(context, plan, &bad, &result), "max_iterations 0");
+  expect(polyad_rank_scan(context, plan, &bad, &result), "0 iterations found; expected 1 to");
   bad = good;
   bad.tolerance = NAN;
   expect(polyad_rank_scan(context, plan, &bad, &result), "tolerance nan");
+  bad.tolerance = INFINITY;
+  expect(polyad_rank_scan(context, plan, &bad, &result), "tolerance inf");
+  bad = good;
+  bad.max_seconds = NAN;
+  expect(polyad_rank_scan(context, plan, &bad, &result), "max_seconds nan");
   bad = good;
   bad.algorithm = (polyad_algorithm)9;
   expect(polyad_rank_scan(context, plan, &bad, &result), "algorithm 9");
