@@ -63,11 +63,7 @@ static polyad_status apr_start_upload(struct pd_apr *apr) {
 }
 
 polyad_status pd_apr_normalize(struct pd_apr *apr) {
-  PD_TRY(pd_model_gather(apr->context, apr->plan, apr->model, &apr->whole));
-  if (apr->whole != NULL) polyad_ktensor_normalize(apr->whole, POLYAD_NORM_1);
-  polyad_status status = pd_model_scatter(apr->context, apr->plan, apr->whole, apr->model);
-  if (apr->whole == apr->model) apr->whole = NULL;
-  return status;
+  return pd_model_normalize(apr->context, apr->plan, POLYAD_NORM_1, apr->model);
 }
 
 /* Unlike a least-squares fit, MU keeps the scale of its guess for a while: but for rounding the

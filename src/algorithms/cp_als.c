@@ -107,33 +107,22 @@ static polyad_status settle_fit(struct pd_als *als, polyad_run_info *info) {
 }
 
 /* `order` tells where the model's components were. */
-static polyad_status arrange(struct pd_als *als, polyad_ktensor *model,
-                             struct pd_component *order) {
-  PD_TRY(pd_model_scale_weights(als->context, als->plan->value_exponent, model));
-  pd_ktensor_order(model, order);
-  PD_TRY(polyad_ktensor_arrange(als->context, model));
-  polyad_ktensor_fix_signs(model);
-  return POLYAD_OK;
+static polyad_status arrange(struct pd_als *als, struct pd_component *order) {
+  PD_TRY(pd_model_scale_weights(als->context, als->plan->value_exponent, als->model));
+  pd_ktensor_order(als->model, order);
+  PD_TRY(polyad_ktensor_arrange(als->context, als->model));
+  return pd_model_fix_signs(als->context, als->plan, als->model);
 }
 
-/* Normal form of the result: 2-norm columns, sorted weights, fixed signs. Member 0 of a team does
- * that, and all have their rows of it, and its order, for what follows. */
+/* Normal form of the result: 2-norm columns, sorted weights, fixed signs. The members of a team do
+ * that with the rows that they have; weights, and so the order, are the same on all. */
 static polyad_status finish_model(struct pd_als *als, struct pd_component *order,
                                   polyad_run_info *info) {
-  polyad_ktensor *whole = NULL;
-  polyad_status status = POLYAD_OK;
-  PD_TRY_CLEANUP(pd_model_gather(als->context, als->plan, als->model, &whole));
-  if (whole != NULL) polyad_ktensor_normalize(whole, POLYAD_NORM_2);
-  PD_TRY_CLEANUP(pd_model_scatter(als->context, als->plan, whole, als->model));
-  PD_TRY_CLEANUP(settle_fit(als, info));
+  PD_TRY(pd_model_normalize(als->context, als->plan, POLYAD_NORM_2, als->model));
+  PD_TRY(settle_fit(als, info));
   refine_fit(als, als->model, info);
-  if (whole != NULL) PD_TRY_CLEANUP(arrange(als, whole, order));
-  PD_TRY_CLEANUP(pd_team_broadcast(als->context, pd_plan_team(als->plan), 0, order,
-                                   als->options->rank * sizeof *order));
-  status = pd_model_scatter(als->context, als->plan, whole, als->model);
-cleanup:
-  if (whole != als->model) als->whole = whole;
-  return status;
+  PD_TRY(arrange(als, order));
+  return pd_model_gather(als->context, als->plan, als->model, &als->whole);
 }
 
 /* The fit of a first guess has no formula to fall back to. */

@@ -5,6 +5,7 @@
  * around the iterations: options, what counts as convergence, and the result in its normal form. */
 #include "algorithms/apr_state.h"
 #include "algorithms/model_start.h"
+#include "algorithms/model_team.h"
 #include "algorithms/run_options.h"
 #include "algorithms/starts_kept.h"
 #include "tensor/ktensor_fit.h"
@@ -166,10 +167,9 @@ static polyad_status cp_apr_finish(void *state, polyad_run_info *info) {
            polyad_last_error(apr->context));
     pd_begin(apr->context);
   }
-  polyad_ktensor *model = pd_plan_team(apr->plan) != NULL ? apr->whole : apr->model;
-  if (model == NULL) return POLYAD_OK; /* member 0 of the team has it */
-  PD_TRY(pd_model_scale_weights(apr->context, apr->plan->value_exponent, model));
-  return polyad_ktensor_arrange(apr->context, model);
+  PD_TRY(pd_model_scale_weights(apr->context, apr->plan->value_exponent, apr->model));
+  PD_TRY(polyad_ktensor_arrange(apr->context, apr->model));
+  return pd_model_gather(apr->context, apr->plan, apr->model, &apr->whole);
 }
 
 /* The three ways to improve a factor differ in what their checkpoints hold, and in their name. */

@@ -1,4 +1,4 @@
-/* Models of a team on their way to member 0 and back. */
+/* Models of a team: their normal form, and their way to member 0. */
 #include "algorithms/model_team.h"
 #include "plan/members.h"
 #include "plan/part.h"
@@ -8,32 +8,53 @@ static uint64_t model_team_row_bytes(const polyad_ktensor *model) {
   return model->rank * pd_type_bytes(model->type);
 }
 
+struct model_team_members {
+  polyad_context *context;
+  polyad_team *team;
+};
+
+static polyad_status model_team_gather(void *user, const void *mine, uint64_t bytes, void *all) {
+  const struct model_team_members *members = user;
+  return pd_team_gather(members->context, members->team, mine, bytes, all);
+}
+
+static struct pd_ktensor_share model_team_share(const polyad_plan *plan,
+                                                struct model_team_members *members) {
+  struct pd_ktensor_share share = {
+      .size = members->team->size, .gather = model_team_gather, .members = members};
+  for (int n = 0; n < plan->order; ++n)
+    share.own[n] = pd_plan_own_rows(plan, n);
+  return share;
+}
+
+polyad_status pd_model_normalize(polyad_context *context, const polyad_plan *plan, polyad_norm norm,
+                                 polyad_ktensor *model) {
+  struct model_team_members members = {context, pd_plan_team(plan)};
+  if (members.team == NULL) return pd_ktensor_normalize_shared(model, norm, NULL);
+  struct pd_ktensor_share share = model_team_share(plan, &members);
+  PD_TRY(pd_team_broadcast(context, members.team, 0, model->weights, model_team_row_bytes(model)));
+  return pd_ktensor_normalize_shared(model, norm, &share);
+}
+
+polyad_status pd_model_fix_signs(polyad_context *context, const polyad_plan *plan,
+                                 polyad_ktensor *model) {
+  struct model_team_members members = {context, pd_plan_team(plan)};
+  if (members.team == NULL) return pd_ktensor_fix_signs_shared(model, NULL);
+  struct pd_ktensor_share share = model_team_share(plan, &members);
+  return pd_ktensor_fix_signs_shared(model, &share);
+}
+
 polyad_status pd_model_gather(polyad_context *context, const polyad_plan *plan,
-                              polyad_ktensor *model, polyad_ktensor **whole) {
-  if (plan->part == NULL) {
-    *whole = model;
-    return POLYAD_OK;
-  }
+                              const polyad_ktensor *model, polyad_ktensor **whole) {
+  if (plan->part == NULL) return POLYAD_OK;
   bool first = plan->part->team->rank == 0;
-  if (first && *whole == NULL)
+  if (first)
     PD_TRY(polyad_ktensor_create(context, model->order, plan->part->dims, model->rank, model->type,
                                  whole));
   if (first) memcpy((*whole)->weights, model->weights, (size_t)model_team_row_bytes(model));
   for (int n = 0; n < model->order; ++n)
     PD_TRY(pd_part_gather(context, plan->part, n, model_team_row_bytes(model), model->factor[n],
                           first ? (*whole)->factor[n] : NULL));
-  return POLYAD_OK;
-}
-
-polyad_status pd_model_scatter(polyad_context *context, const polyad_plan *plan,
-                               const polyad_ktensor *whole, polyad_ktensor *model) {
-  if (plan->part == NULL) return POLYAD_OK;
-  if (whole != NULL) memcpy(model->weights, whole->weights, (size_t)model_team_row_bytes(model));
-  PD_TRY(
-      pd_team_broadcast(context, plan->part->team, 0, model->weights, model_team_row_bytes(model)));
-  for (int n = 0; n < model->order; ++n)
-    PD_TRY(pd_part_scatter(context, plan->part, n, model_team_row_bytes(model),
-                           whole != NULL ? whole->factor[n] : NULL, model->factor[n]));
   return POLYAD_OK;
 }
 

@@ -1,5 +1,6 @@
-/* The model of a decomposition by a team, whose members have rows of it: it comes together on
- * member 0, and goes back. Where there is no team, the model is what it is, and nothing is done. */
+/* The model of a decomposition by a team, whose members have rows of it: they bring it to its
+ * normal form together, and it comes together on member 0. Where there is no team, all rows are
+ * there. */
 #ifndef PD_MODEL_TEAM_H
 #define PD_MODEL_TEAM_H
 
@@ -7,13 +8,17 @@
 #include "tensor/ktensor.h"
 #include <polyad/run.h>
 
-/** Brings the members' own rows to `whole` on member 0, which is made there where it is NULL, and
- * is NULL on the others. Weights are those of member 0. Alone, `whole` is `model`. */
+/** polyad_ktensor_normalize() of all rows, with the weights of member 0: the members' own rows
+ *  count, and copies of others' change as their owner's do. All have the same weights then. */
+polyad_status pd_model_normalize(polyad_context *context, const polyad_plan *plan, polyad_norm norm,
+                                 polyad_ktensor *model);
+/** The same for polyad_ktensor_fix_signs(). */
+polyad_status pd_model_fix_signs(polyad_context *context, const polyad_plan *plan,
+                                 polyad_ktensor *model);
+/** Makes the model of a team on member 0, of the members' own rows. Alone, and on the other
+ *  members, `whole` stays as it is. */
 polyad_status pd_model_gather(polyad_context *context, const polyad_plan *plan,
-                              polyad_ktensor *model, polyad_ktensor **whole);
-/** Gives every member its rows and the weights of `whole`, which member 0 has. */
-polyad_status pd_model_scatter(polyad_context *context, const polyad_plan *plan,
-                               const polyad_ktensor *whole, polyad_ktensor *model);
+                              const polyad_ktensor *model, polyad_ktensor **whole);
 /** A decomposition with its options on one member's plan: of a team, member 0 gets the model. */
 typedef polyad_status (*pd_decompose_function)(polyad_context *context, const polyad_plan *plan,
                                                const void *options, polyad_ktensor **model,

@@ -118,15 +118,38 @@ polyad_status pd_part_spread(polyad_context *context, const struct pd_part *part
 
 /* ---- the whole factor ---------------------------------------------------------------------- */
 
-/* Brings a list from every member to member 0. */
+/* Brings a list from every other member to member 0, whose own stays where it is. */
 static polyad_status to_first(polyad_context *context, polyad_team *team, const void *data,
                               uint64_t bytes, struct pd_parcel *from, void **memory) {
   struct pd_parcel *to = NULL;
   PD_TRY(PD_NEW_ZERO(context, (uint64_t)team->size, &to));
-  to[0] = (struct pd_parcel){(void *)data, bytes};
+  if (team->rank > 0) to[0] = (struct pd_parcel){(void *)data, bytes};
   polyad_status status = pd_team_deliver(context, team, to, from, memory);
+  if (team->rank == 0) from[0] = (struct pd_parcel){(void *)data, bytes};
   pd_free(context, to);
   return status;
+}
+
+/* Bytes of rows that a thread is worth starting for. */
+enum { PLACE_GRAIN = 1 << 18 };
+
+/* Rows to their places. Those of a new model are touched for the first time, which takes longer
+ * than copying does: all threads share it. */
+static void place_in_whole(const polyad_context *context, const uint64_t *index, uint64_t rows,
+                           uint64_t bytes, const char *from, char *whole) {
+  int threads = pd_threads_for(context, rows * bytes, PLACE_GRAIN);
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (uint64_t i = 0; i < rows; ++i)
+    memcpy(whole + index[i] * bytes, from + i * bytes, (size_t)bytes);
+}
+
+/* Threads of one process see member 0's memory: each places its own rows. */
+static polyad_status place_own(polyad_context *context, const struct pd_part *part, int mode,
+                               uint64_t bytes, const void *local, void *whole) {
+  const struct pd_part_mode *of = &part->mode[mode];
+  PD_TRY(pd_team_broadcast(context, part->team, 0, &whole, sizeof whole));
+  place_in_whole(context, of->index, of->owned, bytes, local, whole);
+  return pd_team_agree(context, part->team, POLYAD_OK); /* nobody writes any more */
 }
 
 polyad_status pd_part_gather(polyad_context *context, const struct pd_part *part, int mode,
@@ -136,16 +159,15 @@ polyad_status pd_part_gather(polyad_context *context, const struct pd_part *part
   struct pd_parcel *from = NULL;
   void *indices = NULL, *rows = NULL;
   polyad_status status = POLYAD_OK;
+  if (part->team->collectives->one_process)
+    return place_own(context, part, mode, bytes, local, whole);
   PD_TRY_CLEANUP(PD_NEW(context, 2 * size, &from));
   PD_TRY_CLEANUP(
       to_first(context, part->team, of->index, of->owned * sizeof *of->index, from, &indices));
   PD_TRY_CLEANUP(to_first(context, part->team, local, of->owned * bytes, from + size, &rows));
-  for (uint64_t k = 0; k < size && whole != NULL; ++k) {
-    const uint64_t *index = from[k].data;
-    const char *row = from[size + k].data;
-    for (uint64_t i = 0; i < from[k].bytes / sizeof *index; ++i)
-      memcpy((char *)whole + index[i] * bytes, row + i * bytes, (size_t)bytes);
-  }
+  for (uint64_t k = 0; k < size && whole != NULL; ++k)
+    place_in_whole(context, from[k].data, from[k].bytes / sizeof(uint64_t), bytes,
+                   from[size + k].data, whole);
 cleanup:
   PD_FREE(context, from, indices, rows);
   return status;

@@ -4,6 +4,7 @@
 #include "tensor/columns.h"
 #include "tensor/ktensor.h"
 #include "tensor/ktensor_scale.h"
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,30 +28,98 @@ static void set_weight(polyad_ktensor *ktensor, uint64_t r, double weight) {
   pd_store(ktensor->type, ktensor->weights, r, weight);
 }
 
-void polyad_ktensor_normalize(polyad_ktensor *ktensor, polyad_norm norm) {
-  for (uint64_t first = 0; first < ktensor->rank; first += PD_COLUMN_CHUNK) {
-    /* Weights as mantissa and exponent: products of many norms may pass the range for a while. */
-    double mantissa[PD_COLUMN_CHUNK], length[PD_COLUMN_CHUNK];
-    int exponent[PD_COLUMN_CHUNK] = {0}, shift[PD_COLUMN_CHUNK];
-    int count = pd_ktensor_columns(ktensor, 0, first).count;
-    for (int c = 0; c < count; ++c)
-      mantissa[c] = frexp(pd_ktensor_weight(ktensor, first + (uint64_t)c), &exponent[c]);
-    for (int n = 0; n < ktensor->order; ++n) {
-      struct pd_columns columns = pd_ktensor_columns(ktensor, n, first);
-      pd_columns_norm(&columns, norm == POLYAD_NORM_1, length, shift);
-      double divisor[PD_COLUMN_CHUNK];
-      for (int c = 0; c < count; ++c) {
-        bool turn = n == 0 && mantissa[c] < 0;
-        divisor[c] = turn ? -length[c] : length[c];
-        int more;
-        mantissa[c] = frexp(fabs(mantissa[c]) * length[c], &more);
-        exponent[c] += more + shift[c];
-      }
-      pd_columns_divide(&columns, divisor, shift);
-    }
-    for (int c = 0; c < count; ++c)
-      set_weight(ktensor, first + (uint64_t)c, ldexp(mantissa[c], exponent[c]));
+/* What has been found of up to PD_COLUMN_CHUNK columns in every mode. */
+struct chunk_norms {
+  double length[POLYAD_MAX_ORDER][PD_COLUMN_CHUNK];
+  int shift[POLYAD_MAX_ORDER][PD_COLUMN_CHUNK];
+};
+
+struct chunk_peaks {
+  double peak[POLYAD_MAX_ORDER][PD_COLUMN_CHUNK];
+};
+
+/* The rows that are counted here: where members share a model, each one's own. */
+static struct pd_columns own_columns(const polyad_ktensor *ktensor, int mode, uint64_t first,
+                                     const struct pd_ktensor_share *share) {
+  struct pd_columns columns = pd_ktensor_columns(ktensor, mode, first);
+  if (share != NULL) columns.rows = share->own[mode];
+  return columns;
+}
+
+/* The norm of a column whose parts have these: in the order of the members, and scaled so that
+ * neither squares nor sums pass the range. */
+static void join_norm(const struct chunk_norms *all, int size, bool one, int n, int c,
+                      struct chunk_norms *joined) {
+  int exponent = INT_MIN;
+  double sum = 0;
+  for (int k = 0; k < size; ++k)
+    if (all[k].length[n][c] != 0 && all[k].shift[n][c] > exponent) exponent = all[k].shift[n][c];
+  for (int k = 0; k < size; ++k) {
+    if (all[k].length[n][c] == 0) continue;
+    double length = ldexp(all[k].length[n][c], all[k].shift[n][c] - exponent);
+    sum += one ? length : length * length;
   }
+  joined->length[n][c] = one ? sum : sqrt(sum);
+  joined->shift[n][c] = exponent == INT_MIN ? 0 : exponent;
+}
+
+static polyad_status find_column_norms(const polyad_ktensor *ktensor, bool one, uint64_t first,
+                                       const struct pd_ktensor_share *share,
+                                       struct chunk_norms *norms) {
+  struct chunk_norms *all = NULL;
+  memset(norms, 0, sizeof *norms);
+  for (int n = 0; n < ktensor->order; ++n) {
+    struct pd_columns columns = own_columns(ktensor, n, first, share);
+    pd_columns_norm(&columns, one, norms->length[n], norms->shift[n]);
+  }
+  if (share == NULL) return POLYAD_OK;
+  PD_TRY(PD_NEW(ktensor->context, (uint64_t)share->size, &all));
+  polyad_status status = share->gather(share->members, norms, sizeof *norms, all);
+  for (int n = 0; n < ktensor->order && status == POLYAD_OK; ++n)
+    for (int c = 0; c < PD_COLUMN_CHUNK; ++c)
+      join_norm(all, share->size, one, n, c, norms);
+  pd_free(ktensor->context, all);
+  return status;
+}
+
+/* Weights as mantissa and exponent: products of many norms may pass the range for a while. */
+static void divide_by_norms(polyad_ktensor *ktensor, uint64_t first,
+                            const struct chunk_norms *norms) {
+  double mantissa[PD_COLUMN_CHUNK];
+  int exponent[PD_COLUMN_CHUNK] = {0};
+  int count = pd_ktensor_columns(ktensor, 0, first).count;
+  for (int c = 0; c < count; ++c)
+    mantissa[c] = frexp(pd_ktensor_weight(ktensor, first + (uint64_t)c), &exponent[c]);
+  for (int n = 0; n < ktensor->order; ++n) {
+    struct pd_columns columns = pd_ktensor_columns(ktensor, n, first);
+    double divisor[PD_COLUMN_CHUNK];
+    for (int c = 0; c < count; ++c) {
+      bool turn = n == 0 && mantissa[c] < 0;
+      double length = norms->length[n][c];
+      divisor[c] = turn ? -length : length;
+      int more;
+      mantissa[c] = frexp(fabs(mantissa[c]) * length, &more);
+      exponent[c] += more + norms->shift[n][c];
+    }
+    pd_columns_divide(&columns, divisor, norms->shift[n]);
+  }
+  for (int c = 0; c < count; ++c)
+    set_weight(ktensor, first + (uint64_t)c, ldexp(mantissa[c], exponent[c]));
+}
+
+polyad_status pd_ktensor_normalize_shared(polyad_ktensor *ktensor, polyad_norm norm,
+                                          const struct pd_ktensor_share *share) {
+  struct chunk_norms norms;
+  for (uint64_t first = 0; first < ktensor->rank; first += PD_COLUMN_CHUNK) {
+    PD_TRY(find_column_norms(ktensor, norm == POLYAD_NORM_1, first, share, &norms));
+    divide_by_norms(ktensor, first, &norms);
+  }
+  return POLYAD_OK;
+}
+
+/* Alone nothing can fail. */
+void polyad_ktensor_normalize(polyad_ktensor *ktensor, polyad_norm norm) {
+  (void)pd_ktensor_normalize_shared(ktensor, norm, NULL);
 }
 
 /* Heavier first; equal ones as they stood; NaN last. */
@@ -127,27 +196,60 @@ cleanup:
   return status;
 }
 
-void polyad_ktensor_fix_signs(polyad_ktensor *ktensor) {
-  static const int no_shift[PD_COLUMN_CHUNK] = {0};
-  for (uint64_t first = 0; first < ktensor->rank; first += PD_COLUMN_CHUNK) {
-    double peak[POLYAD_MAX_ORDER][PD_COLUMN_CHUNK];
-    int negative[PD_COLUMN_CHUNK] = {0}, flipped[PD_COLUMN_CHUNK] = {0};
-    int count = pd_ktensor_columns(ktensor, 0, first).count;
-    for (int n = 0; n < ktensor->order; ++n) {
-      struct pd_columns columns = pd_ktensor_columns(ktensor, n, first);
-      pd_columns_peak(&columns, peak[n]);
-      for (int c = 0; c < count; ++c)
-        negative[c] += peak[n][c] < 0;
-    }
-    for (int n = 0; n < ktensor->order; ++n) {
-      double divisor[PD_COLUMN_CHUNK] = {0};
-      for (int c = 0; c < count; ++c)
-        if (peak[n][c] < 0 && flipped[c] < negative[c] / 2 * 2) {
-          divisor[c] = -1;
-          ++flipped[c];
-        }
-      struct pd_columns columns = pd_ktensor_columns(ktensor, n, first);
-      pd_columns_divide(&columns, divisor, no_shift);
-    }
+/* Of equal peaks the first member's counts. */
+static polyad_status find_column_peaks(const polyad_ktensor *ktensor, uint64_t first,
+                                       const struct pd_ktensor_share *share,
+                                       struct chunk_peaks *peaks) {
+  struct chunk_peaks *all = NULL;
+  memset(peaks, 0, sizeof *peaks);
+  for (int n = 0; n < ktensor->order; ++n) {
+    struct pd_columns columns = own_columns(ktensor, n, first, share);
+    pd_columns_peak(&columns, peaks->peak[n]);
   }
+  if (share == NULL) return POLYAD_OK;
+  PD_TRY(PD_NEW(ktensor->context, (uint64_t)share->size, &all));
+  polyad_status status = share->gather(share->members, peaks, sizeof *peaks, all);
+  if (status == POLYAD_OK) *peaks = all[0];
+  for (int k = 1; k < share->size && status == POLYAD_OK; ++k)
+    for (int n = 0; n < ktensor->order; ++n)
+      for (int c = 0; c < PD_COLUMN_CHUNK; ++c)
+        if (fabs(all[k].peak[n][c]) > fabs(peaks->peak[n][c]))
+          peaks->peak[n][c] = all[k].peak[n][c];
+  pd_free(ktensor->context, all);
+  return status;
+}
+
+/* Columns of negative peak turn in pairs. */
+static void turn_pairs(polyad_ktensor *ktensor, uint64_t first, const struct chunk_peaks *peaks) {
+  static const int no_shift[PD_COLUMN_CHUNK] = {0};
+  int negative[PD_COLUMN_CHUNK] = {0}, flipped[PD_COLUMN_CHUNK] = {0};
+  int count = pd_ktensor_columns(ktensor, 0, first).count;
+  for (int n = 0; n < ktensor->order; ++n)
+    for (int c = 0; c < count; ++c)
+      negative[c] += peaks->peak[n][c] < 0;
+  for (int n = 0; n < ktensor->order; ++n) {
+    double divisor[PD_COLUMN_CHUNK] = {0};
+    for (int c = 0; c < count; ++c)
+      if (peaks->peak[n][c] < 0 && flipped[c] < negative[c] / 2 * 2) {
+        divisor[c] = -1;
+        ++flipped[c];
+      }
+    struct pd_columns columns = pd_ktensor_columns(ktensor, n, first);
+    pd_columns_divide(&columns, divisor, no_shift);
+  }
+}
+
+polyad_status pd_ktensor_fix_signs_shared(polyad_ktensor *ktensor,
+                                          const struct pd_ktensor_share *share) {
+  struct chunk_peaks peaks;
+  for (uint64_t first = 0; first < ktensor->rank; first += PD_COLUMN_CHUNK) {
+    PD_TRY(find_column_peaks(ktensor, first, share, &peaks));
+    turn_pairs(ktensor, first, &peaks);
+  }
+  return POLYAD_OK;
+}
+
+/* Alone nothing can fail. */
+void polyad_ktensor_fix_signs(polyad_ktensor *ktensor) {
+  (void)pd_ktensor_fix_signs_shared(ktensor, NULL);
 }
