@@ -27,7 +27,7 @@ for tensor in uber uber-apr-may nips chicago movies vast@0.5 nell-2@0.5 enron@0.
     for format in flycoo blco; do
       echo "== $tensor $round"
       "$polyad" bench mttkrp "$folder/$tensor.ptn" -r 32 --precision f32 --device cuda --format "$format" \
-        --repeat 5 --warmup 2 | grep 'all modes'
+        --repeat 5 --warmup 2 2>&1 | grep 'all modes\|error:'
     done
   done
 done
