@@ -2,6 +2,7 @@
 #include "ktensor_fixture.h"
 
 #include <float.h>
+#include <omp.h>
 
 static void starts_with_ones_and_zeros(void **state) {
   (void)state;
@@ -185,13 +186,117 @@ static void signs_are_fixed_in_pairs(void **state) {
   polyad_ktensor_destroy(m);
 }
 
+enum { SHARERS = 3 };
+
+/* One of several threads, which exchange what they found through `all`. */
+struct sharer {
+  int rank;
+  char *all;
+};
+
+static polyad_status tell_sharers(void *members, const void *mine, uint64_t bytes, void *all) {
+  const struct sharer *sharer = members;
+  memcpy(sharer->all + (uint64_t)sharer->rank * bytes, mine, bytes);
+#pragma omp barrier
+  memcpy(all, sharer->all, SHARERS * bytes);
+#pragma omp barrier
+  return POLYAD_OK;
+}
+
+/* The first member owns the first row of every mode, the second all others and has a copy of the
+ * first, the third owns none and has that copy alone. */
+static polyad_ktensor *shared_part(const polyad_ktensor *whole, int rank,
+                                   struct pd_ktensor_share *share) {
+  uint64_t dims[POLYAD_MAX_ORDER], row = whole->rank * pd_type_bytes(whole->type);
+  for (int n = 0; n < whole->order; ++n) {
+    dims[n] = rank == 1 ? whole->dims[n] : 1;
+    share->own[n] = rank == 0 ? 1 : rank == 1 ? whole->dims[n] - 1 : 0;
+  }
+  polyad_ktensor *part = model(whole->order, dims, whole->rank, whole->type);
+  memcpy(part->weights, whole->weights, row);
+  for (int n = 0; n < whole->order; ++n) {
+    const char *from = whole->factor[n];
+    if (rank == 1) memcpy(part->factor[n], from + row, share->own[n] * row);
+    memcpy((char *)part->factor[n] + (dims[n] - 1) * row, from, row);
+  }
+  return part;
+}
+
+/* Unit columns, weights and signs are those of the whole model: norms are sums of the same squares
+ * in another order, and peaks the same rows'. */
+static void compare_part(const polyad_ktensor *part, int rank, const polyad_ktensor *whole,
+                         double eps) {
+  for (uint64_t r = 0; r < whole->rank; ++r) {
+    double weight = get(whole->weights, whole->type, r);
+    assert_true(fabs(get(part->weights, part->type, r) - weight) <= 32 * eps * weight);
+  }
+  for (int n = 0; n < whole->order; ++n)
+    for (uint64_t i = 0; i < part->dims[n]; ++i)
+      for (uint64_t r = 0; r < whole->rank; ++r) {
+        uint64_t row = rank == 1 ? (i + 1) % whole->dims[n] : 0;
+        double expected = get(whole->factor[n], whole->type, row * whole->rank + r);
+        double found = get(part->factor[n], part->type, i * whole->rank + r);
+        assert_true(fabs(found - expected) <= 12 * eps * fabs(expected));
+      }
+}
+
+/* Columns whose squares pass the range, small ones and a column of zeros, more than one chunk. */
+static void members_normalize_what_they_share(void **state) {
+  (void)state;
+  const uint64_t dims[] = {7, 5, 2};
+  for (int c = 0; c < 4; ++c) {
+    polyad_type type = c % 2 == 0 ? POLYAD_F32 : POLYAD_F64;
+    polyad_norm norm = c < 2 ? POLYAD_NORM_1 : POLYAD_NORM_2;
+    int reach = type == POLYAD_F32 ? 90 : 900;
+    polyad_ktensor *whole = random_model(3, dims, 70, type, 5), *part[SHARERS];
+    set(whole->weights, type, 2, -3);
+    for (int n = 0; n < 3; ++n)
+      for (uint64_t e = 0; e < dims[n] * 70; ++e) {
+        int power = ((int)(e % 70) % 3 - 1) * (n == 1 ? -reach : n == 0 ? reach : 0);
+        double value = e % 70 == 5 && n == 1 ? 0 : get(whole->factor[n], type, e);
+        set(whole->factor[n], type, e, ldexp(value, power));
+      }
+    struct sharer sharer[SHARERS];
+    struct pd_ktensor_share share[SHARERS];
+    polyad_status status[SHARERS];
+    char *all = malloc(1 << 20);
+    for (int k = 0; k < SHARERS; ++k) {
+      sharer[k] = (struct sharer){k, all};
+      share[k] =
+          (struct pd_ktensor_share){.size = SHARERS, .gather = tell_sharers, .members = &sharer[k]};
+      part[k] = shared_part(whole, k, &share[k]);
+    }
+#pragma omp parallel num_threads(SHARERS)
+    {
+      int k = omp_get_thread_num();
+      assert_int_equal(omp_get_num_threads(), SHARERS);
+      status[k] = pd_ktensor_normalize_shared(part[k], norm, &share[k]);
+      if (status[k] == POLYAD_OK) status[k] = pd_ktensor_fix_signs_shared(part[k], &share[k]);
+    }
+    polyad_ktensor_normalize(whole, norm);
+    polyad_ktensor_fix_signs(whole);
+    for (int k = 0; k < SHARERS; ++k) {
+      assert_int_equal(status[k], POLYAD_OK);
+      compare_part(part[k], k, whole, type == POLYAD_F32 ? FLT_EPSILON : DBL_EPSILON);
+      polyad_ktensor_destroy(part[k]);
+    }
+    polyad_ktensor_destroy(whole);
+    free(all);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-      TEST(starts_with_ones_and_zeros),  TEST(factors_end_with_the_last_mode),
-      TEST(bad_shapes_are_named),        TEST(normalizing_by_hand),
-      TEST(normalizing_minds_the_range), TEST(normal_forms_keep_the_model),
-      TEST(arranging_is_stable),         TEST(signs_are_fixed_in_pairs),
+      TEST(starts_with_ones_and_zeros),
+      TEST(factors_end_with_the_last_mode),
+      TEST(bad_shapes_are_named),
+      TEST(normalizing_by_hand),
+      TEST(normalizing_minds_the_range),
+      TEST(normal_forms_keep_the_model),
+      TEST(arranging_is_stable),
+      TEST(signs_are_fixed_in_pairs),
+      TEST(members_normalize_what_they_share),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
