@@ -12,11 +12,11 @@
  *  count, and copies of others' change as their owner's do. All have the same weights then. */
 polyad_status pd_model_normalize(polyad_context *context, const polyad_plan *plan, polyad_norm norm,
                                  polyad_ktensor *model);
-/** The same for polyad_ktensor_fix_signs(). */
+/** polyad_ktensor_fix_signs() of all rows, likewise. */
 polyad_status pd_model_fix_signs(polyad_context *context, const polyad_plan *plan,
                                  polyad_ktensor *model);
-/** Makes the model of a team on member 0, of the members' own rows. Alone, and on the other
- *  members, `whole` stays as it is. */
+/** Makes a team's whole model on member 0 from the rows that the members own. `whole` stays as it
+ *  is on the other members, and where there is no team. */
 polyad_status pd_model_gather(polyad_context *context, const polyad_plan *plan,
                               const polyad_ktensor *model, polyad_ktensor **whole);
 /** A decomposition with its options on one member's plan: of a team, member 0 gets the model. */

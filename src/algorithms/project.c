@@ -10,6 +10,7 @@
 #include "algorithms/double_model.h"
 #include "algorithms/model_start.h"
 #include "algorithms/poisson_row.h"
+#include "algorithms/run_options.h"
 #include "core/random.h"
 #include "plan/plan.h"
 #include <math.h>
@@ -58,10 +59,9 @@ static polyad_status check_modes(struct projection *p) {
               pd_shown_mode(context, order - 1));
     p->projected[mode] = true;
   }
-  PD_EXPECT(context, options->max_iterations >= 1 && options->tolerance >= 0,
-            "max_iterations %d and tolerance %g found; expected 1 or more, and 0 or more",
-            options->max_iterations, options->tolerance);
-  return POLYAD_OK;
+  polyad_run_options run = pd_run_options_default(options->max_iterations);
+  run.tolerance = options->tolerance;
+  return pd_run_options_check(context, &run, 1);
 }
 
 static polyad_status project_check_dims(const struct projection *p) {

@@ -25,20 +25,22 @@ struct pd_component {
  * of what comes to place k. */
 void pd_ktensor_order(const polyad_ktensor *ktensor, struct pd_component *order);
 
-/** A model that several share: each has some of its rows, and copies of others'. They make the
- *  calls below together, with equal weights. */
+/** A model whose rows are spread over several members: a member's model has the rows that it owns,
+ * then copies of some that others own. All members make the calls below together, with equal
+ * weights. */
 struct pd_ktensor_share {
-  int size;                       /* members */
-  uint64_t own[POLYAD_MAX_ORDER]; /* the first rows of a mode, which no other member counts */
-  /* Every member's `bytes` bytes, in their order. */
+  int size;                       /* number of members */
+  uint64_t own[POLYAD_MAX_ORDER]; /* rows of each mode that this member owns: the first ones */
+  /* Fills `all` with the `bytes` bytes at `mine` of every member, in the members' order. */
   polyad_status (*gather)(void *members, const void *mine, uint64_t bytes, void *all);
   void *members;
 };
 
-/** polyad_ktensor_normalize() of the whole model; NULL: nobody shares it, and nothing fails. */
+/** polyad_ktensor_normalize() of the whole model, of which this member has a part. Where `share` is
+ *  NULL the member has all rows, and nothing can fail. */
 polyad_status pd_ktensor_normalize_shared(polyad_ktensor *ktensor, polyad_norm norm,
                                           const struct pd_ktensor_share *share);
-/** polyad_ktensor_fix_signs() of the whole model. */
+/** polyad_ktensor_fix_signs() of the whole model, likewise. */
 polyad_status pd_ktensor_fix_signs_shared(polyad_ktensor *ktensor,
                                           const struct pd_ktensor_share *share);
 

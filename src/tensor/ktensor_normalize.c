@@ -46,8 +46,8 @@ static struct pd_columns own_columns(const polyad_ktensor *ktensor, int mode, ui
   return columns;
 }
 
-/* The norm of a column whose parts have these: in the order of the members, and scaled so that
- * neither squares nor sums pass the range. */
+/* The norm of column c of mode n from the norms of the members' rows, added in the members' order.
+ * All are scaled by the largest's power of two, so that neither squares nor sums pass the range. */
 static void join_norm(const struct chunk_norms *all, int size, bool one, int n, int c,
                       struct chunk_norms *joined) {
   int exponent = INT_MIN;
@@ -63,18 +63,24 @@ static void join_norm(const struct chunk_norms *all, int size, bool one, int n, 
   joined->shift[n][c] = exponent == INT_MIN ? 0 : exponent;
 }
 
+/* What each member of a share has found, one after the other, in new memory. */
+static polyad_status ask_members(polyad_context *context, const struct pd_ktensor_share *share,
+                                 const void *mine, uint64_t bytes, void **all) {
+  PD_TRY(pd_alloc(context, (uint64_t)share->size, bytes, all));
+  return share->gather(share->members, mine, bytes, *all);
+}
+
 static polyad_status find_column_norms(const polyad_ktensor *ktensor, bool one, uint64_t first,
                                        const struct pd_ktensor_share *share,
                                        struct chunk_norms *norms) {
-  struct chunk_norms *all = NULL;
+  void *all = NULL;
   memset(norms, 0, sizeof *norms);
   for (int n = 0; n < ktensor->order; ++n) {
     struct pd_columns columns = own_columns(ktensor, n, first, share);
     pd_columns_norm(&columns, one, norms->length[n], norms->shift[n]);
   }
   if (share == NULL) return POLYAD_OK;
-  PD_TRY(PD_NEW(ktensor->context, (uint64_t)share->size, &all));
-  polyad_status status = share->gather(share->members, norms, sizeof *norms, all);
+  polyad_status status = ask_members(ktensor->context, share, norms, sizeof *norms, &all);
   for (int n = 0; n < ktensor->order && status == POLYAD_OK; ++n)
     for (int c = 0; c < PD_COLUMN_CHUNK; ++c)
       join_norm(all, share->size, one, n, c, norms);
@@ -197,24 +203,28 @@ cleanup:
 }
 
 /* Of equal peaks the first member's counts. */
+static void join_member_peaks(const struct chunk_peaks *all, int size, int order,
+                              struct chunk_peaks *joined) {
+  *joined = all[0];
+  for (int k = 1; k < size; ++k)
+    for (int n = 0; n < order; ++n)
+      for (int c = 0; c < PD_COLUMN_CHUNK; ++c)
+        if (fabs(all[k].peak[n][c]) > fabs(joined->peak[n][c]))
+          joined->peak[n][c] = all[k].peak[n][c];
+}
+
 static polyad_status find_column_peaks(const polyad_ktensor *ktensor, uint64_t first,
                                        const struct pd_ktensor_share *share,
                                        struct chunk_peaks *peaks) {
-  struct chunk_peaks *all = NULL;
+  void *all = NULL;
   memset(peaks, 0, sizeof *peaks);
   for (int n = 0; n < ktensor->order; ++n) {
     struct pd_columns columns = own_columns(ktensor, n, first, share);
     pd_columns_peak(&columns, peaks->peak[n]);
   }
   if (share == NULL) return POLYAD_OK;
-  PD_TRY(PD_NEW(ktensor->context, (uint64_t)share->size, &all));
-  polyad_status status = share->gather(share->members, peaks, sizeof *peaks, all);
-  if (status == POLYAD_OK) *peaks = all[0];
-  for (int k = 1; k < share->size && status == POLYAD_OK; ++k)
-    for (int n = 0; n < ktensor->order; ++n)
-      for (int c = 0; c < PD_COLUMN_CHUNK; ++c)
-        if (fabs(all[k].peak[n][c]) > fabs(peaks->peak[n][c]))
-          peaks->peak[n][c] = all[k].peak[n][c];
+  polyad_status status = ask_members(ktensor->context, share, peaks, sizeof *peaks, &all);
+  if (status == POLYAD_OK) join_member_peaks(all, share->size, ktensor->order, peaks);
   pd_free(ktensor->context, all);
   return status;
 }

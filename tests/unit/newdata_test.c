@@ -406,6 +406,12 @@ static void test_wrong_calls(void **state) {
                    POLYAD_INVALID_ARGUMENT);
   expect(context, polyad_project(context, part, NULL, &project_options, &made, NULL),
          POLYAD_INVALID_ARGUMENT, "NULL");
+  project_options.tolerance = INFINITY;
+  expect(context, polyad_project(context, part, tensor, &project_options, &made, NULL),
+         POLYAD_INVALID_ARGUMENT, "tolerance inf found");
+  project_options.max_iterations = 0;
+  expect(context, polyad_project(context, part, tensor, &project_options, &made, NULL),
+         POLYAD_INVALID_ARGUMENT, "0 iterations found; expected 1 to");
 
   polyad_update_options update_options;
   polyad_update_options_init(&update_options);
