@@ -18,7 +18,9 @@ NAMES = {"gpu__time_duration.sum": "us",
          "smsp__inst_executed.sum": "inst",
          "l1tex__t_sector_hit_rate.pct": "l1-hit%",
          "lts__t_sectors_op_read.sum": "l2-read",
-         "lts__t_sectors_op_write.sum": "l2-write"}
+         "lts__t_sectors_op_write.sum": "l2-write",
+         "dram__bytes_read.sum": "dram-read",
+         "dram__bytes_write.sum": "dram-write"}
 STALL = "smsp__average_warps_issue_stalled_", "_per_issue_active.ratio"
 
 

@@ -65,6 +65,7 @@ def polyad_times(options, path, count):
 
 
 def splatt_times(options, path, count):
+    """Times of iterations and the fit; where SPLATT fails, no times and what it said."""
     done = subprocess.run([*options.launcher, "-n", str(count), options.splatt, "cpd", path, "-r",
                            str(options.rank), "-i", str(options.iterations), "--tol=0", "-t", "1",
                            "--seed=1", "--nowrite"], capture_output=True, text=True, timeout=1800)
@@ -85,8 +86,8 @@ def measure(options, name, rate, latency):
             times, last = polyad_times(options, binary, count)
             ours[count] += times
             if count in options.splatt_counts and count not in failed:
-                times, told = splatt_times(options, text, count)
-                (fits if times else failed)[count] = told
+                times, fit_or_error = splatt_times(options, text, count)
+                (fits if times else failed)[count] = fit_or_error
                 theirs[count] += times
             members = last["team"]["members"] if last["team"] else []
             if len(members) > 1:

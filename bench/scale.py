@@ -8,7 +8,8 @@ usage: bench/scale.py --tensors DIR --output results.json [--polyad build-gpu/po
 A list of devices is one word of --lists, and commas inside it are written as "+": cuda:0+cuda:1. Each
 round runs every list once on every tensor, one after another; tensors are NAME.ptn in DIR, generated
 there when missing. An iteration's time is the median over iterations 3 and later of all rounds, by
-the trace of the run; efficiency is t1 / (n tn) against the first list.
+the trace of the run; efficiency is t1 / (n tn) against the first list. `seconds_build` and `seconds_finish` (the
+model's normal form and its way to the host) are those of every round.
 """
 import statistics
 
@@ -40,6 +41,7 @@ def row_of(name, devices, records, alone):
             "format": last["format"], "seconds_iteration": seconds,
             "seconds_iteration_least": min(times), "seconds_iteration_most": max(times),
             "seconds_build": [record["seconds_build"] for record in records],
+            "seconds_finish": [record["seconds_finish"] for record in records],
             "efficiency": (alone or seconds) / (count * seconds), "fit": last["fit"],
             "grid": last["team"]["grid"] if last["team"] else None,
             "imbalance": last["team"]["imbalance"] if last["team"] else None,

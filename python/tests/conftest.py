@@ -15,6 +15,13 @@ sys.path.append(str(ROOT / "tests/cli"))
 from model_check import Kruskal, Tucker, check  # noqa: E402
 
 
+@pytest.fixture(scope="session")
+def cuda_gpu():
+    """Skips the test where no CUDA GPU can be used."""
+    if not any(about["name"].startswith("cuda") for about in polyad.devices()):
+        pytest.skip("there is no CUDA GPU")
+
+
 def stored(tensor, plan):
     """Coordinates and values as the plan has them."""
     return np.asarray(tensor.coords), np.asarray(tensor.values).astype(plan.dtype)

@@ -48,9 +48,7 @@ def test_normal_form_and_likelihood(counts, algorithm):
 
 
 @pytest.mark.parametrize("algorithm", ["pdnr", "pqnr"])
-def test_a_gpu_solves_rows_as_the_cpu_does(counts, algorithm):
-    if not any(about["name"].startswith("cuda") for about in polyad.devices()):
-        pytest.skip("there is no CUDA GPU")
+def test_a_gpu_solves_rows_as_the_cpu_does(counts, algorithm, cuda_gpu):
     x = counts[0] if isinstance(counts, tuple) else counts
     options = {"algorithm": algorithm, "max_iters": 5, "seed": 2}
     there = polyad.cp_apr(x, 3, device="cuda", **options)

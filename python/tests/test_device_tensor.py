@@ -134,9 +134,7 @@ def test_wrong_options():
 
 
 @pytest.fixture(scope="module")
-def driver():
-    if not any(about["name"].startswith("cuda") for about in polyad.devices()):
-        pytest.skip("there is no CUDA GPU")
+def driver(cuda_gpu):
     return Driver()
 
 
