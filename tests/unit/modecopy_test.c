@@ -301,14 +301,37 @@ static void the_leaf_has_the_fewest_fibers(void **state) {
           traits.dims[n] = traits.nonempty[n] = 100000;
           traits.fibers[n] = n == leaf ? 1000000 : 10000000;
         }
-        pd_ordered_choose_inputs(&traits, POLYAD_F32, 32, mode, &sizes, &chosen);
+        pd_ordered_choose_inputs(&traits, POLYAD_F32, 32, POLYAD_KERNEL_MTTKRP, mode, &sizes,
+                                 &chosen);
         assert_int_equal(chosen.inputs, order - 1);
         assert_int_equal(chosen.input[order - 2], leaf);
       }
 }
 
+/* The outermost input of TTMc is the one of the fewest rows, whatever the fibers. */
+static void ttmc_begins_with_the_shortest_input(void **state) {
+  (void)state;
+  for (int order = 3; order <= 5; ++order)
+    for (int mode = 0; mode < order; ++mode)
+      for (int shortest = 0; shortest < order; ++shortest) {
+        if (shortest == mode) continue;
+        struct pd_traits traits = {.order = order, .nnz = 10000000};
+        struct pd_ordered_sizes sizes = {.rows = {[6] = 100000}, .nonzeros = {[6] = 10000000}};
+        struct pd_ordered chosen = {0};
+        for (int n = 0; n < order; ++n) {
+          traits.dims[n] = traits.nonempty[n] = n == shortest ? 50 : 100000;
+          traits.fibers[n] = n == shortest ? 1000000 : 10000000;
+        }
+        pd_ordered_choose_inputs(&traits, POLYAD_F32, 32, POLYAD_KERNEL_TTMC, mode, &sizes,
+                                 &chosen);
+        assert_int_equal(chosen.inputs, order - 1);
+        assert_int_equal(chosen.input[0], shortest);
+      }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(ttmc_begins_with_the_shortest_input),
       cmocka_unit_test(the_leaf_has_the_fewest_fibers),
       cmocka_unit_test(the_scheme_depends_on_the_length),
       cmocka_unit_test(indices_are_dealt_by_degree),

@@ -55,6 +55,7 @@ static polyad_status order_mode(polyad_context *context, struct job *job) {
   struct pd_ordered_job order = {.tensor = tensor,
                                  .traits = job->traits,
                                  .rank = job->request->rank,
+                                 .kernel = job->request->kernel,
                                  .mode = job->mode,
                                  .degree = job->deal.degree,
                                  .place = job->deal.place};

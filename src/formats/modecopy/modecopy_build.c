@@ -137,6 +137,7 @@ polyad_status pd_modecopy_build_sorted(polyad_context *context, const struct pd_
   struct pd_ordered_job order = {.tensor = tensor,
                                  .traits = job->traits,
                                  .rank = job->request->rank,
+                                 .kernel = job->request->kernel,
                                  .mode = job->mode,
                                  .degree = size};
   PD_TRY_CLEANUP(pd_ordered_tables(context, &order, &copy->order));

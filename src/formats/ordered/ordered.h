@@ -36,7 +36,8 @@ struct pd_ordered {
 struct pd_ordered_job {
   const polyad_tensor *tensor;
   const struct pd_traits *traits;
-  uint64_t rank; /* for which the order of the inputs is chosen */
+  uint64_t rank;        /* for which the order of the inputs is chosen */
+  polyad_kernel kernel; /* likewise */
   int mode;
   const uint32_t *degree; /* nonzeros of every output row */
   const uint32_t *place;  /* of every output row among those with nonzeros; NULL: ascending */
@@ -67,9 +68,10 @@ double pd_ordered_gather_cost(double table_bytes);
 bool pd_ordered_weighs_inputs(int order);
 /** The same as pd_ordered_inputs(), from the sizes of the rows. */
 void pd_ordered_choose_inputs(const struct pd_traits *traits, polyad_type type, uint64_t rank,
-                              int mode, const struct pd_ordered_sizes *sizes,
+                              polyad_kernel kernel, int mode, const struct pd_ordered_sizes *sizes,
                               struct pd_ordered *order);
-/** Chooses the order of the inputs that makes the fewest bytes of factor rows be loaded. */
+/** Chooses the order of the inputs that makes the fewest bytes of factor rows be loaded, or of TTMc
+ *  that of the fewest products with rows of the outermost input. */
 void pd_ordered_inputs(const struct pd_ordered_job *job, struct pd_ordered *order);
 
 /** Chooses the inputs and makes the tables but for the marks. What was allocated is in `order` also

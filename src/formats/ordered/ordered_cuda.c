@@ -11,10 +11,10 @@ static int usual_segment(uint64_t nnz) { return nnz < UINT64_C(1) << 24 ? 128 : 
  * where kernels wait for rows, and its share of that where they keep the memory busy: here the mean
  * of both. A few waves of what is usual are cut so that this, times the length of a segment and
  * what starting it costs, is least; of many waves the last counts for little. */
-static int ordered_cuda_segment_of(const struct pd_device *device, uint64_t nnz, int inputs,
-                                   int lanes) {
+static int ordered_cuda_segment_of(const struct pd_device *device, uint64_t nnz, int lanes,
+                                   int blocks_each) {
   const int MOST = 256, START = 32, MANY_WAVES = 8;
-  double at_once = (double)pd_cuda_state_of(device)->processors * PD_SUM_BLOCKS(inputs);
+  double at_once = (double)pd_cuda_state_of(device)->processors * blocks_each;
   int usual = usual_segment(nnz), best = usual;
   double least = INFINITY;
   if ((double)pd_gpu_sum_blocks(nnz, lanes, usual) > MANY_WAVES * at_once) return usual;
@@ -54,8 +54,11 @@ polyad_status pd_ordered_scratch_fill(polyad_context *context, uint64_t nnz, int
   int bytes = (int)pd_type_bytes(type);
   int lanes =
       pd_gpu_lanes((int)rank, bytes, pd_wide_stride(type, rank) * (uint64_t)bytes % 16 == 0);
-  scratch->segment = ordered_cuda_segment_of(scratch->base.device, nnz, inputs, lanes);
-  uint64_t rows = ordered_cuda_carry_rows(nnz, scratch->segment);
+  for (int weighed = 0; weighed < 2; ++weighed)
+    scratch->segment[weighed] =
+        ordered_cuda_segment_of(scratch->base.device, nnz, lanes, PD_SUM_BLOCKS(inputs, weighed));
+  int shorter = scratch->segment[scratch->segment[1] < scratch->segment[0]];
+  uint64_t rows = ordered_cuda_carry_rows(nnz, shorter);
   size_t row = ordered_cuda_row_bytes(rank, type);
   PD_TRY(PD_CUDA_SCRATCH(context, &scratch->base, rows, row, &scratch->head));
   return PD_CUDA_SCRATCH(context, &scratch->base, rows, row, &scratch->tail);
@@ -79,7 +82,7 @@ struct pd_gpu_sum pd_ordered_sum(uint64_t nnz, const struct pd_ordered *order,
                            .tail = scratch->tail,
                            .inputs = order->inputs,
                            .rank = (int)pd_call_rank(call),
-                           .segment = scratch->segment,
+                           .segment = scratch->segment[pd_op_needs_model(&call->op)],
                            .what = PD_GPU_MTTKRP};
   for (int k = 0; k < order->inputs; ++k) {
     const struct pd_matrix *factor = call->factors[order->input[k]];

@@ -20,7 +20,7 @@ struct pd_ordered_table {
 /** Memory of one running computation. */
 struct pd_ordered_scratch {
   struct pd_scratch base;
-  int segment;
+  int segment[2]; /* of plain sums, and of those whose values are weighed by the model */
   void *head, *tail;
   struct pd_ordered_table table;
 };
@@ -35,7 +35,7 @@ polyad_status pd_ordered_scratch_fill(polyad_context *context, uint64_t nnz, int
  *  64), and of the blocks (of at least eight segments) that a row spans. */
 static inline uint64_t pd_ordered_sum_depth(const struct pd_ordered_scratch *scratch,
                                             uint64_t longest_row) {
-  uint64_t segment = (uint64_t)scratch->segment;
+  uint64_t segment = (uint64_t)scratch->segment[0];
   return longest_row < segment ? longest_row : segment + 64 + longest_row / (8 * segment);
 }
 

@@ -14,7 +14,8 @@ polyad_status pd_ordered_inputs_there(polyad_context *context, struct pd_build *
       sizes.nonzeros[c] = (double)classes.nonzeros[c];
     }
   }
-  pd_ordered_choose_inputs(request->traits, request->precision, request->rank, mode, &sizes, order);
+  pd_ordered_choose_inputs(request->traits, request->precision, request->rank, request->kernel,
+                           mode, &sizes, order);
   return POLYAD_OK;
 }
 

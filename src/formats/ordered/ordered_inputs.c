@@ -48,6 +48,13 @@ static double ordered_inputs_cost(const struct pd_ordered_sizes *sizes,
   return sum;
 }
 
+/* What TTMc multiplies besides every nonzero's part: a row of the outermost input whenever that
+ * changes within an output row (formats/ttmc/ttmc_kernels.cu). For the others any order will do. */
+static double ordered_inputs_ttmc_cost(const struct pd_ordered_sizes *sizes,
+                                       const struct pd_traits *traits, const int *modes) {
+  return loads(sizes, (double)traits->nonempty[modes[0]]);
+}
+
 static bool next_permutation(int *items, int count) {
   int k = count - 2;
   while (k >= 0 && items[k] >= items[k + 1])
@@ -90,7 +97,7 @@ static void ordered_inputs_classify(const struct pd_ordered_job *job,
 bool pd_ordered_weighs_inputs(int order) { return order - 1 <= MOST_INPUTS; }
 
 void pd_ordered_choose_inputs(const struct pd_traits *traits, polyad_type type, uint64_t rank,
-                              int mode, const struct pd_ordered_sizes *sizes,
+                              polyad_kernel kernel, int mode, const struct pd_ordered_sizes *sizes,
                               struct pd_ordered *order) {
   int modes[POLYAD_MAX_ORDER] = {0}, *best = order->input, count = 0;
   for (int n = 0; n < traits->order; ++n)
@@ -106,7 +113,9 @@ void pd_ordered_choose_inputs(const struct pd_traits *traits, polyad_type type, 
   double row_bytes = (double)rank * (double)pd_type_bytes(type);
   double least = INFINITY;
   do {
-    double now = ordered_inputs_cost(sizes, traits, row_bytes, modes, count);
+    double now = kernel == POLYAD_KERNEL_TTMC
+                     ? ordered_inputs_ttmc_cost(sizes, traits, modes)
+                     : ordered_inputs_cost(sizes, traits, row_bytes, modes, count);
     if (now < least) {
       least = now;
       memcpy(best, modes, sizeof modes);
@@ -119,5 +128,6 @@ void pd_ordered_choose_inputs(const struct pd_traits *traits, polyad_type type, 
 void pd_ordered_inputs(const struct pd_ordered_job *job, struct pd_ordered *order) {
   struct pd_ordered_sizes sizes = {.rows = {0}};
   if (pd_ordered_weighs_inputs(job->traits->order)) ordered_inputs_classify(job, &sizes);
-  pd_ordered_choose_inputs(job->traits, job->tensor->type, job->rank, job->mode, &sizes, order);
+  pd_ordered_choose_inputs(job->traits, job->tensor->type, job->rank, job->kernel, job->mode,
+                           &sizes, order);
 }

@@ -15,9 +15,9 @@ enum { PD_INPUTS_MAX = 15, PD_BLOCK_THREADS = 256, PD_CHUNK_UNIT = 64, PD_MARKS_
 /* Segments are multiples of PD_MARKS_UNIT, at least so long. */
 enum { PD_SEGMENT_LEAST = 64 };
 
-/** Blocks of the MTTKRP's kernel that a multiprocessor runs at once, as far as registers go: rows
- * of more inputs need more of them. */
-#define PD_SUM_BLOCKS(INPUTS) ((INPUTS) == 1 || (INPUTS) == 2 ? 4 : 3)
+/** Blocks of the kernel that a multiprocessor runs at once, as far as registers go: rows of more
+ * inputs need more of them, and values that are WEIGHED by the model (gradients, gains) most. */
+#define PD_SUM_BLOCKS(INPUTS, WEIGHED) ((WEIGHED) ? 2 : (INPUTS) == 1 || (INPUTS) == 2 ? 4 : 3)
 
 /** What is computed. */
 enum pd_gpu_what {

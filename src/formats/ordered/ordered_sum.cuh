@@ -82,14 +82,21 @@ struct Walk {
     load_model();
   }
 
-  /* <b outer, leaf> over all lanes of the group, and over other tiles than this one. */
-  __device__ T model_at(uint32_t at, const Row<T> &leaf) const {
-    T value = dot(weighted, leaf);
+  /* <b outer, leaf> of `COUNT` nonzeros of the run, over all lanes of the group, and over other
+   * tiles than this one. A step goes through all nonzeros, so that their shuffles wait together. */
+  template <int COUNT>
+  __device__ void models_at(uint32_t at, const Row<T> leaf[COUNT], T m[COUNT]) const {
+#pragma unroll
+    for (int j = 0; j < COUNT; ++j)
+      m[j] = dot(weighted, leaf[j]);
 #pragma unroll
     for (int step = LANES / 2; step > 0; step /= 2)
-      value += __shfl_xor_sync(0xffffffffu, value, step);
-    if (gridDim.y > 1) value = model_of_all_tiles(at);
-    return value;
+#pragma unroll
+      for (int j = 0; j < COUNT; ++j)
+        m[j] += __shfl_xor_sync(0xffffffffu, m[j], step);
+    if (gridDim.y > 1)
+      for (int j = 0; j < COUNT; ++j)
+        m[j] = model_of_all_tiles(at + (uint32_t)j);
   }
 
   __device__ T model_of_all_tiles(uint32_t at) const {
@@ -113,17 +120,37 @@ struct Walk {
     return value;
   }
 
-  /* One nonzero of the current run. */
-  __device__ void take(uint32_t at, T value, const Row<T> &leaf) {
+  /* The slopes of `COUNT` nonzeros. Which loss it is is asked once: the common one's divisions then
+   * follow each other without a branch. */
+  template <int COUNT> __device__ void slopes_of(T value[COUNT], const T m[COUNT]) const {
+    const T least = (T)a.least;
+    if (a.loss == PD_LOSS_POISSON) {
+#pragma unroll
+      for (int j = 0; j < COUNT; ++j)
+        value[j] = PD_POISSON_SLOPE(value[j], m[j], least);
+    } else {
+#pragma unroll
+      for (int j = 0; j < COUNT; ++j)
+        value[j] = PD_LOSS_SLOPE(a.loss, value[j], m[j], least);
+    }
+  }
+
+  /* `COUNT` nonzeros of the current run. */
+  template <int COUNT> __device__ void take(uint32_t at, T value[COUNT], const Row<T> leaf[COUNT]) {
     if constexpr (WEIGHS) {
-      T m = model_at(at, leaf);
+      T m[COUNT];
+      models_at<COUNT>(at, leaf, m);
       if constexpr (!STORES) {
-        if (value != T(0)) gain += PD_LOSS_GAIN(a.loss, (double)value, (double)m);
+#pragma unroll
+        for (int j = 0; j < COUNT; ++j)
+          if (value[j] != T(0)) gain += PD_LOSS_GAIN(a.loss, (double)value[j], (double)m[j]);
         return;
       }
-      value = PD_LOSS_SLOPE(a.loss, value, m, (T)a.least);
+      slopes_of<COUNT>(value, m);
     }
-    multiply_add(inner, value, leaf);
+#pragma unroll
+    for (int j = 0; j < COUNT; ++j)
+      multiply_add(inner, value[j], leaf[j]);
   }
 
   /* Adds what was summed of the run to the row. With one input all of a row is one run. */
@@ -170,9 +197,7 @@ struct Walk {
     for (int j = 0; j < 4; ++j)
       leaf[j] = part.load(table[OUTER], index[j]);
     source.template values<4>(at, value);
-#pragma unroll
-    for (int j = 0; j < 4; ++j)
-      take(at + j, value[j], leaf[j]);
+    take<4>(at, value, leaf);
   }
 
   /* Two nonzeros: bits 0 and 1 of `runs` and `ends` tell where runs begin and rows end. */
@@ -201,29 +226,29 @@ struct Walk {
             multiply(fresh[j][0], fresh[j][k]);
           begin_run(fresh[j][0]);
         }
-      take(at + j, value[j], leaf[j]);
+      take<1>(at + j, value + j, leaf + j);
       if (ends >> j & 1) end_row();
     }
   }
 
   /* One nonzero with any number of inputs. */
   __device__ void plain_step(uint32_t at, uint32_t runs, uint32_t ends) {
-    Row<T> leaf, product;
+    Row<T> leaf[1], product;
     T value[1];
 #pragma unroll
     for (int i = 0; i < Row<T>::N; ++i)
-      leaf.v[i] = product.v[i] = 1;
+      leaf[0].v[i] = product.v[i] = 1;
     for (int k = 0; k < a.inputs; ++k) {
       uint32_t index[1];
       bool last = k == a.inputs - 1;
       if (!last && !(runs & 1)) continue;
       source.template index<1>(at, k, index);
       Row<T> there = part.load(part.table(a.factor[k], a.stride[k]), index[0]);
-      multiply(last ? leaf : product, there);
+      multiply(last ? leaf[0] : product, there);
     }
     source.template values<1>(at, value);
     if (runs & 1) begin_run(product);
-    take(at, value[0], leaf);
+    take<1>(at, value, leaf);
     if (ends & 1) end_row();
   }
 
@@ -307,13 +332,8 @@ template <typename DATA> struct Job {
   DATA data;
 };
 
-/* Blocks on a multiprocessor, as far as registers go: Phi needs most. */
-constexpr int blocks_of(int inputs, pd_gpu_what what) {
-  return weighs(what) ? 2 : PD_SUM_BLOCKS(inputs);
-}
-
 template <typename T, int LANES, bool ALIGNED, int INPUTS, pd_gpu_what WHAT, typename SOURCE>
-__global__ void __launch_bounds__(PD_BLOCK_THREADS, blocks_of(INPUTS, WHAT))
+__global__ void __launch_bounds__(PD_BLOCK_THREADS, PD_SUM_BLOCKS(INPUTS, weighs(WHAT)))
     sum_segments(const __grid_constant__ Job<typename SOURCE::DATA> job) {
   typedef Walk<T, LANES, ALIGNED, INPUTS, WHAT, SOURCE> WALK;
   constexpr int GROUPS = WALK::GROUPS, IN_WARP = 32 / LANES;
