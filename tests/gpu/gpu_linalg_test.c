@@ -1,173 +1,37 @@
-/* The GPU's dense algebra against the CPU's, and CP-ALS on both. */
+/* The GPU's dense algebra against the CPU's. */
 #include "core/random.h"
 #include "gpu/gpu_context.h"
+#include "gpu/linalg_side.h"
 #include "harness.h"
-#include "linalg/linalg.h"
 #include "oracle/rounding.h"
 #include <float.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-/* The same small problem on one device: x, v, lambda, gram, and the scalars that come out. */
-struct side {
-  polyad_context *context;
-  const struct pd_device *device;
-  struct pd_linalg_work *work;
-  struct pd_matrix x, m, other, v, lambda, gram, peak, slices;
-};
 
 enum operation { UPDATE, DAMPED, NONNEGATIVE, WEIGHTED, OPERATIONS };
 
 static const double damping = 1e-3;
 
-static double noise(uint64_t *state) {
-  *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-  return (double)(*state >> 40) / (double)(1 << 24);
-}
-
-static void fill(struct side *side, struct pd_matrix *matrix, polyad_type type, uint64_t rows,
-                 uint64_t columns, const double *from) {
-  assert_int_equal(pd_matrix_create(side->context, side->device, type, rows, columns, matrix),
-                   POLYAD_OK);
-  size_t count = (size_t)(rows * columns);
-  float *narrow = malloc(count * sizeof *narrow + 1);
-  assert_non_null(narrow);
-  for (size_t k = 0; k < count; ++k)
-    narrow[k] = (float)from[k];
-  assert_int_equal(
-      pd_matrix_from_host(side->context, matrix, type == POLYAD_F32 ? (const void *)narrow : from),
-      POLYAD_OK);
-  /* The copy may still run: it must have its own memory by now. */
-  memset(narrow, 0xff, count * sizeof *narrow);
-  free(narrow);
-}
-
-/* v is a Gram matrix of `rank - missing` independent columns, the others copies of the first. The
- * noise of n columns has singular values of up to sqrt(n / 3) beside that of its mean: 18 for
- * 1,024, which a diagonal of 40 keeps away from zero. */
-static void make_side(struct side *side, const char *device, polyad_type type, uint64_t rows,
-                      uint64_t rank, uint64_t missing) {
-  memset(side, 0, sizeof *side);
-  uint64_t state = 12345 + rank;
-  double diagonal = rank > 1024 ? 40 : 3;
-  size_t square = (size_t)(rank * rank), tall = (size_t)(rows * rank), base = (size_t)rank + 5;
-  double *a = malloc(base * rank * sizeof *a), *v = calloc(square, sizeof *v);
-  double *x = malloc(tall * sizeof *x), *m = malloc(tall * sizeof *m);
-  double *lambda = malloc(rank * sizeof *lambda);
-  assert_true(a != NULL && v != NULL && x != NULL && m != NULL && lambda != NULL);
-  for (size_t i = 0; i < base; ++i)
-    for (size_t r = 0; r < rank; ++r)
-      a[i * rank + r] = r >= rank - missing ? a[i * rank] : noise(&state) + (i == r ? diagonal : 0);
-  for (size_t i = 0; i < base; ++i)
-    for (size_t r = 0; r < rank; ++r)
-      for (size_t s = 0; s < rank; ++s)
-        v[r * rank + s] += a[i * rank + r] * a[i * rank + s];
-  for (size_t k = 0; k < tall; ++k)
-    m[k] = (double)(float)(noise(&state) - 0.25);
-  /* Right-hand sides in the range of v: with a singular v they make the answer well-defined. */
-  for (size_t i = 0; missing > 0 && i < rows; ++i)
-    for (size_t r = rank - missing; r < rank; ++r)
-      m[i * rank + r] = m[i * rank];
-  for (size_t k = 0; k < tall; ++k)
-    x[k] = (double)(float)noise(&state);
-  for (size_t r = 0; r < rank; ++r)
-    lambda[r] = 0.5 + noise(&state);
-  assert_int_equal(polyad_context_create(&side->context), POLYAD_OK);
-  assert_int_equal(polyad_set_device(side->context, device), POLYAD_OK);
-  assert_int_equal(pd_device_of(side->context, &side->device), POLYAD_OK);
-  assert_int_equal(
-      side->device->linalg->work_create(side->context, side->device, rank, &side->work), POLYAD_OK);
-  fill(side, &side->x, type, rows, rank, x);
-  fill(side, &side->m, type, rows, rank, m);
-  fill(side, &side->other, type, rows, rank, m);
-  fill(side, &side->v, POLYAD_F64, rank, rank, v);
-  fill(side, &side->lambda, POLYAD_F64, 1, rank, lambda);
-  fill(side, &side->gram, POLYAD_F64, rank, rank, v);
-  fill(side, &side->slices, POLYAD_F64, rows, 1, m); /* the kernels take numbers of any sign */
-  for (size_t r = 0; r < rank; ++r)
-    lambda[r] *= 1 + 40 * lambda[r];
-  fill(side, &side->peak, POLYAD_F64, 1, rank, lambda);
-  free(a);
-  free(v);
-  free(x);
-  free(m);
-  free(lambda);
-}
-
-static void free_side(struct side *side) {
-  pd_matrix_destroy(side->context, &side->x);
-  pd_matrix_destroy(side->context, &side->m);
-  pd_matrix_destroy(side->context, &side->other);
-  pd_matrix_destroy(side->context, &side->v);
-  pd_matrix_destroy(side->context, &side->lambda);
-  pd_matrix_destroy(side->context, &side->gram);
-  pd_matrix_destroy(side->context, &side->slices);
-  pd_matrix_destroy(side->context, &side->peak);
-  side->device->linalg->work_destroy(side->context, side->work);
-  polyad_context_destroy(side->context);
-}
-
-static struct pd_norm norm_of(const struct side *side, int count,
-                              const struct pd_matrix *const *grams, bool spreads) {
-  return (struct pd_norm){side->work, count, grams, &side->peak, &side->lambda, spreads};
-}
-
-/* An update of `x`; of HALS where there is an m. Slices count in SPREAD. What v is made from is its
- * Gram matrix alone. */
-static struct pd_update update_of(struct side *side, double damp, const struct pd_matrix *before,
-                                  const struct pd_matrix *m, struct pd_matrix *x,
-                                  enum pd_scaling scaling, const struct pd_matrix *const *grams) {
-  return (struct pd_update){.work = side->work,
-                            .grams = grams,
-                            .count = 1,
-                            .skip = -1,
-                            .v = &side->v,
-                            .damping = damp,
-                            .before = before,
-                            .weights = &side->lambda,
-                            .m = m,
-                            .slices = &side->slices,
-                            .scaling = scaling,
-                            .x = x,
-                            .lambda = &side->lambda,
-                            .gram = &side->gram,
-                            .peak = &side->peak};
-}
-
-static polyad_status update(struct side *side, double damp, const struct pd_matrix *before,
-                            const struct pd_matrix *m, struct pd_matrix *x,
-                            enum pd_scaling scaling) {
-  const struct pd_linalg *linalg = side->device->linalg;
-  const struct pd_matrix *grams[2] = {&side->v, &side->gram};
-  const struct pd_update update = update_of(side, damp, before, m, x, scaling, grams);
-  const struct pd_norm norm = norm_of(side, 2, grams, true);
-  polyad_status status = m != NULL ? linalg->update_rows_nonnegative(side->context, 1, &update)
-                                   : linalg->update_rows(side->context, 1, &update);
-  if (status == POLYAD_OK) status = linalg->update_finish(side->context, 1, &update);
-  if (status == POLYAD_OK) status = linalg->model_norm(side->context, 1, &norm);
-  return status;
-}
-
-static void run(struct side *side, enum operation operation, enum pd_scaling scaling,
+static void run(struct linalg_side *side, enum operation operation, enum pd_scaling scaling,
                 double scalars[PD_SCALARS]) {
   const struct pd_linalg *linalg = side->device->linalg;
   polyad_context *context = side->context;
   const struct pd_matrix *grams[3] = {&side->gram, &side->gram, &side->v};
-  const struct pd_update damped = update_of(side, damping, NULL, NULL, &side->m, scaling, grams);
-  const struct pd_norm norm = norm_of(side, 3, grams, false);
+  const struct pd_update damped =
+      linalg_side_update_of(side, damping, NULL, NULL, &side->m, scaling, grams);
+  const struct pd_norm norm = linalg_side_norm_of(side, 3, grams, false);
   polyad_status status = POLYAD_OK;
   switch (operation) {
   case UPDATE: /* m, solved in place; v as it is */
-    status = update(side, 0, NULL, NULL, &side->m, scaling);
+    status = linalg_side_update(side, 0, NULL, NULL, &side->m, scaling);
     break;
   case DAMPED: /* from x, where v does not do without; v made anew beside what may come between */
     status = linalg->prepare(context, 1, &damped);
-    if (status == POLYAD_OK) status = update(side, damping, &side->x, NULL, &side->m, scaling);
+    if (status == POLYAD_OK)
+      status = linalg_side_update(side, damping, &side->x, NULL, &side->m, scaling);
     break;
   case NONNEGATIVE: /* from what x holds */
-    status = update(side, 0, &side->x, &side->m, &side->other, scaling);
+    status = linalg_side_update(side, 0, &side->x, &side->m, &side->other, scaling);
     break;
   default:
     status = linalg->weighted_inner(context, side->work, &side->m, &side->x, &side->lambda);
@@ -185,54 +49,26 @@ static void run(struct side *side, enum operation operation, enum pd_scaling sca
     fail_msg("%s", polyad_last_error(context));
 }
 
-static double *to_doubles(struct side *side, const struct pd_matrix *matrix) {
-  size_t count = (size_t)(matrix->rows * matrix->columns);
-  void *raw = malloc(count * sizeof(double) + 1);
-  double *numbers = malloc(count * sizeof *numbers + 1);
-  assert_true(raw != NULL && numbers != NULL);
-  assert_int_equal(pd_matrix_to_host(side->context, matrix, raw), POLYAD_OK);
-  for (size_t k = 0; k < count; ++k)
-    numbers[k] = matrix->type == POLYAD_F32 ? (double)((float *)raw)[k] : ((double *)raw)[k];
-  free(raw);
-  return numbers;
-}
-
-/* Largest difference relative to the largest entry. */
-static void compare_matrix(struct side *cpu, const struct pd_matrix *a, struct side *gpu,
-                           const struct pd_matrix *b, double bound, const char *what) {
-  double *left = to_doubles(cpu, a), *right = to_doubles(gpu, b), scale = 0, worst = 0;
-  for (size_t k = 0; k < (size_t)(a->rows * a->columns); ++k) {
-    scale = fmax(scale, fabs(left[k]));
-    double difference = fabs(left[k] - right[k]);
-    worst = difference <= worst ? worst : difference; /* NaN counts as worst */
-  }
-  if (!(worst <= bound * scale))
-    fail_msg("%s, %llu x %llu: differ by %.3g of %.3g, bound %.3g", what,
-             (unsigned long long)a->rows, (unsigned long long)a->columns, worst, scale, bound);
-  free(left);
-  free(right);
-}
-
 /* Both solve to backward error R eps, so they differ by that times v's condition number, which the
  * strong diagonal keeps below (R + 10)^2; float results are rounded once more each. */
 static void compare(polyad_type type, uint64_t rows, uint64_t rank, uint64_t missing,
                     enum operation operation, enum pd_scaling scaling) {
-  struct side cpu, gpu;
+  struct linalg_side cpu, gpu;
   double of_cpu[PD_SCALARS], of_gpu[PD_SCALARS];
-  make_side(&cpu, "cpu", type, rows, rank, missing);
-  make_side(&gpu, "cuda", type, rows, rank, missing);
+  linalg_side_make(&cpu, "cpu", type, rows, rank, missing);
+  linalg_side_make(&gpu, "cuda", type, rows, rank, missing);
   run(&cpu, operation, scaling, of_cpu);
   run(&gpu, operation, scaling, of_gpu);
   double r = (double)rank, unit = 8 * r * (r + 10) * (r + 10) * DBL_EPSILON;
   if (operation == DAMPED && missing > 0) unit = 8 * r * r / damping * DBL_EPSILON;
   double bound = unit + (type == POLYAD_F32 ? 4 * FLT_EPSILON : 0);
-  compare_matrix(&cpu, &cpu.m, &gpu, &gpu.m, bound, "m");
-  compare_matrix(&cpu, &cpu.x, &gpu, &gpu.x, bound, "x");
-  compare_matrix(&cpu, &cpu.other, &gpu, &gpu.other, bound, "result of HALS");
-  compare_matrix(&cpu, &cpu.peak, &gpu, &gpu.peak, bound, "peak");
-  compare_matrix(&cpu, &cpu.v, &gpu, &gpu.v, bound, "v");
-  compare_matrix(&cpu, &cpu.lambda, &gpu, &gpu.lambda, bound, "lambda");
-  compare_matrix(&cpu, &cpu.gram, &gpu, &gpu.gram, 2 * bound, "gram");
+  linalg_side_compare(&cpu, &cpu.m, &gpu, &gpu.m, bound, "m");
+  linalg_side_compare(&cpu, &cpu.x, &gpu, &gpu.x, bound, "x");
+  linalg_side_compare(&cpu, &cpu.other, &gpu, &gpu.other, bound, "result of HALS");
+  linalg_side_compare(&cpu, &cpu.peak, &gpu, &gpu.peak, bound, "peak");
+  linalg_side_compare(&cpu, &cpu.v, &gpu, &gpu.v, bound, "v");
+  linalg_side_compare(&cpu, &cpu.lambda, &gpu, &gpu.lambda, bound, "lambda");
+  linalg_side_compare(&cpu, &cpu.gram, &gpu, &gpu.gram, 2 * bound, "gram");
   double terms = sqrt((double)rows * r);
   assert_true(fabs(of_cpu[PD_SCALAR_INNER] - of_gpu[PD_SCALAR_INNER]) <=
               bound * terms * (fabs(of_cpu[PD_SCALAR_INNER]) + terms));
@@ -251,8 +87,8 @@ static void compare(polyad_type type, uint64_t rows, uint64_t rank, uint64_t mis
     assert_true(of_gpu[PD_SCALAR_FALLBACKS] == 1);
     assert_true(of_gpu[PD_SCALAR_KEPT] == (double)(rank - missing));
   }
-  free_side(&cpu);
-  free_side(&gpu);
+  linalg_side_free(&cpu);
+  linalg_side_free(&gpu);
 }
 
 static void test_operations(void **state) {
@@ -276,13 +112,15 @@ static void test_exact_scaling(void **state) {
   (void)state;
   static const uint64_t ranks[] = {1, 11, 16, 32, 33, 150};
   for (size_t k = 0; k < sizeof ranks / sizeof *ranks; ++k) {
-    struct side gpu;
+    struct linalg_side gpu;
     double scalars[PD_SCALARS];
     size_t rank = ranks[k];
-    make_side(&gpu, "cuda", POLYAD_F32, 400, rank, 0);
+    linalg_side_make(&gpu, "cuda", POLYAD_F32, 400, rank, 0);
     run(&gpu, UPDATE, PD_SCALE_AS_BEFORE, scalars);
-    double *x = to_doubles(&gpu, &gpu.m), *gram = to_doubles(&gpu, &gpu.gram);
-    double *lambda = to_doubles(&gpu, &gpu.lambda), *peak = to_doubles(&gpu, &gpu.peak);
+    double *x = linalg_side_to_doubles(&gpu, &gpu.m),
+           *gram = linalg_side_to_doubles(&gpu, &gpu.gram);
+    double *lambda = linalg_side_to_doubles(&gpu, &gpu.lambda),
+           *peak = linalg_side_to_doubles(&gpu, &gpu.peak);
     for (size_t r = 0; r < rank; ++r) {
       int exponent;
       double largest = 0;
@@ -303,7 +141,7 @@ static void test_exact_scaling(void **state) {
     free(gram);
     free(lambda);
     free(peak);
-    free_side(&gpu);
+    linalg_side_free(&gpu);
   }
 }
 
@@ -346,21 +184,21 @@ static void decode(const void *storage, uint64_t first, int count, struct pd_chu
 static void residual(const char *device, polyad_type type, int order, uint64_t nnz, uint64_t rank,
                      double scalars[PD_SCALARS]) {
   static const uint64_t dims[] = {40, 7, 1, 90, 13, 3, 5, 2};
-  struct side side;
+  struct linalg_side side;
   struct pd_nonzeros nonzeros = {
       .order = order, .nnz = nnz, .type = type, .storage = &nonzeros, .decode = decode};
   struct pd_matrix factor[8];
   const struct pd_matrix *factors[8];
   struct pd_list *list = NULL;
   uint64_t state = 99;
-  make_side(&side, device, type, 2, rank, 0);
+  linalg_side_make(&side, device, type, 2, rank, 0);
   const struct pd_linalg *linalg = side.device->linalg;
   for (int n = 0; n < order; ++n) {
     double numbers[90 * 40];
     nonzeros.dims[n] = dims[n];
     for (uint64_t k = 0; k < dims[n] * rank; ++k)
-      numbers[k] = noise(&state) - 0.4;
-    fill(&side, &factor[n], type, dims[n], rank, numbers);
+      numbers[k] = linalg_side_noise(&state) - 0.4;
+    linalg_side_matrix(&side, &factor[n], type, dims[n], rank, numbers);
     factors[n] = &factor[n];
   }
   if (linalg->residual_reads_list)
@@ -372,7 +210,7 @@ static void residual(const char *device, polyad_type type, int order, uint64_t n
   pd_list_destroy(side.context, list);
   for (int n = 0; n < order; ++n)
     pd_matrix_destroy(side.context, &factor[n]);
-  free_side(&side);
+  linalg_side_free(&side);
 }
 
 /* Both in double: apart by roundings of sums of rank and of nnz terms. */
@@ -395,57 +233,16 @@ static void test_residual(void **state) {
       }
 }
 
-/* An exact model of rank 3 asked for in rank 10, in float32: normal equations that float32 cannot
- * tell apart. The check around every decomposition judges the reported fit. */
-static void test_ill_posed(void **state) {
-  (void)state;
-  static const char *const formats[] = {"modecopy", "flycoo",   "coo",   "alto",   "blco",
-                                        "bcsf",     "hbcsf",    "mmcsf", "hicoo",  "fcoo",
-                                        "fwc",      "portable", "hls",   "twotree"};
-  static const char *const files[] = {"plant.tns.gz", "plant-noise-1e-5.tns.gz"};
-  for (size_t f = 0; f < 2 * sizeof formats / sizeof *formats; ++f)
-    for (int rank = 10; rank <= 16; rank += 6) {
-      polyad_context *context = NULL;
-      polyad_tensor *tensor = NULL;
-      polyad_plan *plan = NULL;
-      polyad_ktensor *model = NULL;
-      polyad_run_info info = {0};
-      polyad_plan_options options;
-      polyad_cp_als_options als_options;
-      char path[1024];
-      snprintf(path, sizeof path, "%s/%s", POLYAD_TEST_DATA, files[f % 2]);
-      polyad_plan_options_init(&options);
-      polyad_cp_als_options_init(&als_options);
-      options.format = formats[f / 2];
-      options.precision = POLYAD_F32;
-      options.rank = als_options.rank = (uint64_t)rank;
-      assert_int_equal(polyad_context_create(&context), POLYAD_OK);
-      assert_int_equal(polyad_set_device(context, "cuda"), POLYAD_OK);
-      assert_int_equal(polyad_tensor_read(context, path, NULL, &tensor), POLYAD_OK);
-      if (polyad_plan_create(context, tensor, &options, &plan) != POLYAD_OK ||
-          polyad_cp_als(context, plan, &als_options, &model, &info) != POLYAD_OK)
-        fail_msg("%s: %s", formats[f / 2], polyad_last_error(context));
-      if (!(info.fit > 0.999))
-        fail_msg("%s, %s, rank %d: fit %.6f (%s)", formats[f / 2], files[f % 2], rank, info.fit,
-                 polyad_reason_string(info.reason));
-      polyad_run_info_clear(&info);
-      polyad_ktensor_destroy(model);
-      polyad_plan_destroy(plan);
-      polyad_tensor_destroy(tensor);
-      polyad_context_destroy(context);
-    }
-}
-
 /* v with a least pivot of about 10^-k beside its diagonal: two columns that nearly agree. m = x v
  * with entries of x below one, as in an iteration that changes little: its part in the direction
  * that v nearly loses is small. Of any other m the solution is so large that no loss shows. */
-static void nearly_collinear(struct side *side, int k, bool small, double *v, double *m) {
+static void nearly_collinear(struct linalg_side *side, int k, bool small, double *v, double *m) {
   size_t rank = (size_t)side->v.rows, rows = (size_t)side->m.rows;
   uint64_t state = 77;
   double *x = malloc(rows * rank * sizeof *x);
   assert_non_null(x);
   for (size_t e = 0; e < rows * rank; ++e)
-    x[e] = noise(&state) - 0.25;
+    x[e] = linalg_side_noise(&state) - 0.25;
   for (size_t r = 0; r < rank; ++r)
     for (size_t c = 0; c < rank; ++c)
       v[r * rank + c] = r == c ? 1 : r + c == 1 ? 1 - 0.5 * pow(10, -k) : 0.25;
@@ -463,19 +260,20 @@ static void nearly_collinear(struct side *side, int k, bool small, double *v, do
 
 /* Of x from m = x v: the largest entry of m - x v over the largest sum of |x| |v|. */
 static double loss_of_solving(uint64_t columns, int k, bool small) {
-  struct side side;
-  make_side(&side, "cuda", POLYAD_F64, 7, columns, 0);
+  struct linalg_side side;
+  linalg_side_make(&side, "cuda", POLYAD_F64, 7, columns, 0);
   size_t rank = (size_t)columns, rows = 7;
   double *v = malloc(rank * rank * sizeof *v), *m = malloc(rows * rank * sizeof *m), worst = 0,
          most = 0, scalars[PD_SCALARS];
   assert_true(v != NULL && m != NULL);
   nearly_collinear(&side, k, small, v, m);
-  assert_int_equal(update(&side, 0, NULL, NULL, &side.m, PD_SCALE_NORM_2), POLYAD_OK);
+  assert_int_equal(linalg_side_update(&side, 0, NULL, NULL, &side.m, PD_SCALE_NORM_2), POLYAD_OK);
   assert_int_equal(
       side.device->linalg->fetch(side.context, 1, &side.work, (double(*)[PD_SCALARS])scalars),
       POLYAD_OK);
   assert_true(scalars[PD_SCALAR_FALLBACKS] == 0);
-  double *x = to_doubles(&side, &side.m), *lambda = to_doubles(&side, &side.lambda);
+  double *x = linalg_side_to_doubles(&side, &side.m),
+         *lambda = linalg_side_to_doubles(&side, &side.lambda);
   for (size_t i = 0; i < rows; ++i)
     for (size_t c = 0; c < rank; ++c) {
       long double sum = m[i * rank + c], size = 0;
@@ -491,7 +289,7 @@ static double loss_of_solving(uint64_t columns, int k, bool small) {
   free(m);
   free(x);
   free(lambda);
-  free_side(&side);
+  linalg_side_free(&side);
   return worst / most;
 }
 
@@ -531,7 +329,7 @@ static enum pd_scaling scaling_of(int run) {
 }
 
 /* The damped updates of several runs, each call made once for all. */
-static void run_at_once(struct side *side, double (*scalars)[PD_SCALARS]) {
+static void run_at_once(struct linalg_side *side, double (*scalars)[PD_SCALARS]) {
   const struct pd_linalg *linalg = side[0].device->linalg;
   polyad_context *context = side[0].context;
   const struct pd_matrix *grams[TOGETHER][2];
@@ -540,8 +338,8 @@ static void run_at_once(struct side *side, double (*scalars)[PD_SCALARS]) {
   struct pd_linalg_work *works[TOGETHER];
   for (int k = 0; k < TOGETHER; ++k) {
     grams[k][0] = &side[k].gram;
-    updates[k] =
-        update_of(&side[k], damping, &side[k].x, NULL, &side[k].m, scaling_of(k), grams[k]);
+    updates[k] = linalg_side_update_of(&side[k], damping, &side[k].x, NULL, &side[k].m,
+                                       scaling_of(k), grams[k]);
     works[k] = side[k].work;
   }
   assert_int_equal(linalg->prepare(context, TOGETHER, updates), POLYAD_OK);
@@ -550,7 +348,7 @@ static void run_at_once(struct side *side, double (*scalars)[PD_SCALARS]) {
   for (int k = 0; k < TOGETHER; ++k) {
     grams[k][0] = &side[k].v;
     grams[k][1] = &side[k].gram;
-    norms[k] = norm_of(&side[k], 2, grams[k], true);
+    norms[k] = linalg_side_norm_of(&side[k], 2, grams[k], true);
   }
   assert_int_equal(linalg->model_norm(context, TOGETHER, norms), POLYAD_OK);
   assert_int_equal(linalg->fetch(context, TOGETHER, works, scalars), POLYAD_OK);
@@ -559,23 +357,26 @@ static void run_at_once(struct side *side, double (*scalars)[PD_SCALARS]) {
 /* Runs that share their launches have the bits of runs alone, whatever ranks are among them. */
 static void test_runs_at_once(void **state) {
   (void)state;
-  static struct side side[TOGETHER], alone;
+  static struct linalg_side side[TOGETHER], alone;
   static double scalars[TOGETHER][PD_SCALARS];
   for (polyad_type type = POLYAD_F32; type <= POLYAD_F64; ++type) {
     for (int k = 0; k < TOGETHER; ++k)
-      make_side(&side[k], "cuda", type, 1033, 1 + (uint64_t)(k * k) % 137, k % 5 == 4 ? 2 : 0);
+      linalg_side_make(&side[k], "cuda", type, 1033, 1 + (uint64_t)(k * k) % 137,
+                       k % 5 == 4 ? 2 : 0);
     run_at_once(side, scalars);
     for (int k = 0; k < TOGETHER; ++k) {
       double wanted[PD_SCALARS];
-      make_side(&alone, "cuda", type, 1033, side[k].x.columns, k % 5 == 4 ? 2 : 0);
+      linalg_side_make(&alone, "cuda", type, 1033, side[k].x.columns, k % 5 == 4 ? 2 : 0);
       run(&alone, DAMPED, scaling_of(k), wanted);
       assert_memory_equal(scalars[k], wanted, sizeof wanted);
-      compare_matrix(&alone, &alone.m, &side[k], &side[k].m, 0, "x of several");
-      compare_matrix(&alone, &alone.gram, &side[k], &side[k].gram, 0, "Gram matrix of several");
-      compare_matrix(&alone, &alone.lambda, &side[k], &side[k].lambda, 0, "weights of several");
-      compare_matrix(&alone, &alone.peak, &side[k], &side[k].peak, 0, "peaks of several");
-      free_side(&alone);
-      free_side(&side[k]);
+      linalg_side_compare(&alone, &alone.m, &side[k], &side[k].m, 0, "x of several");
+      linalg_side_compare(&alone, &alone.gram, &side[k], &side[k].gram, 0,
+                          "Gram matrix of several");
+      linalg_side_compare(&alone, &alone.lambda, &side[k], &side[k].lambda, 0,
+                          "weights of several");
+      linalg_side_compare(&alone, &alone.peak, &side[k], &side[k].peak, 0, "peaks of several");
+      linalg_side_free(&alone);
+      linalg_side_free(&side[k]);
     }
   }
 }
@@ -584,10 +385,10 @@ static void test_runs_at_once(void **state) {
 static void test_copied_columns(void **state) {
   (void)state;
   for (polyad_type type = POLYAD_F32; type <= POLYAD_F64; ++type) {
-    struct side cpu, gpu;
-    struct side *const both[2] = {&cpu, &gpu};
-    make_side(&cpu, "cpu", type, 1001, 17, 0);
-    make_side(&gpu, "cuda", type, 1001, 17, 0);
+    struct linalg_side cpu, gpu;
+    struct linalg_side *const both[2] = {&cpu, &gpu};
+    linalg_side_make(&cpu, "cpu", type, 1001, 17, 0);
+    linalg_side_make(&gpu, "cuda", type, 1001, 17, 0);
     for (int s = 0; s < 2; ++s) {
       struct pd_column_copy copies[TOGETHER];
       for (int k = 0; k < 17; ++k) /* every column, in another order; some to both matrices */
@@ -604,10 +405,10 @@ static void test_copied_columns(void **state) {
           both[s]->device->linalg->copy_columns(both[s]->context, both[s]->device, 1, &copies[17]),
           POLYAD_OK);
     }
-    compare_matrix(&cpu, &cpu.m, &gpu, &gpu.m, 0, "copied columns");
-    compare_matrix(&cpu, &cpu.other, &gpu, &gpu.other, 0, "copied columns");
-    free_side(&cpu);
-    free_side(&gpu);
+    linalg_side_compare(&cpu, &cpu.m, &gpu, &gpu.m, 0, "copied columns");
+    linalg_side_compare(&cpu, &cpu.other, &gpu, &gpu.other, 0, "copied columns");
+    linalg_side_free(&cpu);
+    linalg_side_free(&gpu);
   }
 }
 
@@ -616,16 +417,16 @@ static void test_rounding(void **state) {
   (void)state;
   for (int type = 0; type < 2; ++type)
     for (int compute = POLYAD_COMPUTE_F16; compute <= POLYAD_COMPUTE_TF32; ++compute) {
-      struct side cpu, gpu;
-      make_side(&cpu, "cpu", (polyad_type)type, 1001, 7, 0);
-      make_side(&gpu, "cuda", (polyad_type)type, 1001, 7, 0);
+      struct linalg_side cpu, gpu;
+      linalg_side_make(&cpu, "cpu", (polyad_type)type, 1001, 7, 0);
+      linalg_side_make(&gpu, "cuda", (polyad_type)type, 1001, 7, 0);
       rounding_of_matrix((polyad_compute)compute, &cpu.m, &cpu.x);
       assert_int_equal(
           gpu.device->linalg->round(gpu.context, gpu.work, (polyad_compute)compute, &gpu.m, &gpu.x),
           POLYAD_OK);
-      compare_matrix(&cpu, &cpu.x, &gpu, &gpu.x, 0, "rounded");
-      free_side(&cpu);
-      free_side(&gpu);
+      linalg_side_compare(&cpu, &cpu.x, &gpu, &gpu.x, 0, "rounded");
+      linalg_side_free(&cpu);
+      linalg_side_free(&gpu);
     }
 }
 
@@ -635,106 +436,32 @@ static void test_random(void **state) {
   static const uint64_t ranks[] = {1, 3, 32, 45};
   for (polyad_type type = POLYAD_F32; type <= POLYAD_F64; ++type)
     for (size_t k = 0; k < sizeof ranks / sizeof *ranks; ++k) {
-      struct side side;
-      make_side(&side, "cuda", type, 1033, ranks[k], 0);
+      struct linalg_side side;
+      linalg_side_make(&side, "cuda", type, 1033, ranks[k], 0);
       assert_int_equal(side.device->linalg->random(side.context, side.work, 5, 18, &side.x),
                        POLYAD_OK);
-      double *numbers = to_doubles(&side, &side.x);
+      double *numbers = linalg_side_to_doubles(&side, &side.x);
       for (uint64_t p = 0; p < 1033 * ranks[k]; ++p) {
         double wanted = pd_random_uniform(5, 18, p);
         if (type == POLYAD_F32) wanted = (double)(float)wanted;
         assert_true(numbers[p] == wanted);
       }
       free(numbers);
-      free_side(&side);
+      linalg_side_free(&side);
     }
 }
 
 /* A matrix with a NaN is an error, not an answer. */
 static void test_not_finite(void **state) {
   (void)state;
-  struct side side;
+  struct linalg_side side;
   double scalars[PD_SCALARS], bad[9] = {1, 0, 0, 0, NAN, 0, 0, 0, 1};
-  make_side(&side, "cuda", POLYAD_F64, 10, 3, 0);
+  linalg_side_make(&side, "cuda", POLYAD_F64, 10, 3, 0);
   const struct pd_linalg *linalg = side.device->linalg;
   assert_int_equal(pd_matrix_from_host(side.context, &side.v, bad), POLYAD_OK);
-  assert_int_equal(update(&side, 0, NULL, NULL, &side.m, PD_SCALE_NORM_2), POLYAD_OK);
+  assert_int_equal(linalg_side_update(&side, 0, NULL, NULL, &side.m, PD_SCALE_NORM_2), POLYAD_OK);
   assert_int_equal(linalg->fetch(side.context, 1, &side.work, &scalars), POLYAD_NUMERICAL);
-  free_side(&side);
-}
-
-static const struct mttkrp_case als_case = {"als",        4,    {60, 24, 110, 70}, 20000,
-                                            SHAPE_FIBERS, false};
-
-static void als(const char *device, const char *format, const char *variant, size_t rank,
-                int nonnegative, polyad_run_info *info) {
-  polyad_context *context = NULL;
-  polyad_plan_options options;
-  polyad_cp_als_options als_options;
-  polyad_ktensor *model = NULL;
-  struct problem problem;
-  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
-  assert_int_equal(polyad_set_device(context, device), POLYAD_OK);
-  problem_make(&als_case, 1, 3, &problem);
-  for (size_t p = 0; p < problem.entries; ++p)
-    problem.value[p] = fabs(problem.value[p]);
-  polyad_plan_options_init(&options);
-  options.format = format;
-  options.variant = variant;
-  options.rank = rank;
-  polyad_plan *plan = gpu_plan(context, &problem, &options);
-  polyad_cp_als_options_init(&als_options);
-  als_options.rank = rank;
-  als_options.run.max_iterations = 20;
-  als_options.run.tolerance = 0;
-  als_options.nonnegative = nonnegative;
-  if (polyad_cp_als(context, plan, &als_options, &model, info) != POLYAD_OK)
-    fail_msg("%s", polyad_last_error(context));
-  polyad_ktensor_destroy(model);
-  polyad_plan_destroy(plan);
-  problem_free(&problem);
-}
-
-/* The residual's error is of second order in that of the factors: 1e-11 is far from both. */
-static void compare_runs(const char *format, const char *variant, size_t rank, int nonnegative) {
-  polyad_run_info cpu = {0}, gpu = {0};
-  als("cpu", "coo", "auto", rank, nonnegative, &cpu);
-  als("cuda", format, variant, rank, nonnegative, &gpu);
-  assert_int_equal(cpu.trace_rows, gpu.trace_rows);
-  for (int i = 0; i < cpu.trace_rows; ++i)
-    if (!(fabs(cpu.trace[i].residual - gpu.trace[i].residual) <= 1e-11))
-      fail_msg("%s:%s, rank %zu, iteration %d: %.17g on the CPU, %.17g on the GPU", format, variant,
-               rank, i + 1, cpu.trace[i].residual, gpu.trace[i].residual);
-  polyad_run_info_clear(&cpu);
-  polyad_run_info_clear(&gpu);
-}
-
-static void test_cp_als(void **state) {
-  (void)state;
-  static const char *const formats[] = {"modecopy", "flycoo"};
-  static const size_t ranks[] = {5, 16, 32};
-  for (int f = 0; f < 2; ++f)
-    for (int k = 0; k < 3; ++k)
-      for (int nonnegative = 0; nonnegative < 2; ++nonnegative)
-        compare_runs(formats[f], "auto", ranks[k], nonnegative);
-}
-
-/* Every format's kernels are recorded and replayed: what a replay must not do, such as waiting,
- * shows as an error, and what it leaves out as another residual. */
-static void test_every_format(void **state) {
-  (void)state;
-  int count = 0;
-  for (int k = 0; k < pd_format_count(); ++k) {
-    const struct polyad_format *format = pd_format_at(k);
-    const struct polyad_kernels *kernels = pd_kernels_find(format->name, "cuda");
-    if (kernels == NULL || pd_walk_of(kernels, PD_OPS_MTTKRP) == NULL) continue;
-    compare_runs(format->name, "auto", 16, 0);
-    ++count;
-  }
-  assert_true(count > 8);
-  compare_runs("blco", "stream", 16, 0);
-  compare_runs("modecopy", "paper", 16, 0);
-  compare_runs("flycoo", "no-remap", 16, 0);
+  linalg_side_free(&side);
 }
 
 GPU_TESTS(cmocka_unit_test(test_operations), cmocka_unit_test(test_exact_scaling),
@@ -742,6 +469,4 @@ GPU_TESTS(cmocka_unit_test(test_operations), cmocka_unit_test(test_exact_scaling
           cmocka_unit_test(test_rank_deficient), cmocka_unit_test(test_wide),
           cmocka_unit_test(test_rounding), cmocka_unit_test(test_random),
           cmocka_unit_test(test_not_finite), cmocka_unit_test(test_residual),
-          cmocka_unit_test(test_ill_posed), cmocka_unit_test(test_ill_conditioned),
-          cmocka_unit_test(test_refined), cmocka_unit_test(test_cp_als),
-          cmocka_unit_test(test_every_format))
+          cmocka_unit_test(test_ill_conditioned), cmocka_unit_test(test_refined))

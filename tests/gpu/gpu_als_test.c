@@ -1,0 +1,138 @@
+/* CP-ALS in every format on the GPU against the CPU, and where normal equations are hard. */
+#include "gpu/gpu_context.h"
+#include "harness.h"
+#include <math.h>
+#include <stdio.h>
+
+/* An exact model of rank 3 asked for in rank 10, in float32: normal equations that float32 cannot
+ * tell apart. The check around every decomposition judges the reported fit. */
+static void test_ill_posed(void **state) {
+  (void)state;
+  static const char *const formats[] = {"modecopy", "flycoo",   "coo",   "alto",   "blco",
+                                        "bcsf",     "hbcsf",    "mmcsf", "hicoo",  "fcoo",
+                                        "fwc",      "portable", "hls",   "twotree"};
+  static const char *const files[] = {"plant.tns.gz", "plant-noise-1e-5.tns.gz"};
+  for (size_t f = 0; f < 2 * sizeof formats / sizeof *formats; ++f)
+    for (int rank = 10; rank <= 16; rank += 6) {
+      polyad_context *context = NULL;
+      polyad_tensor *tensor = NULL;
+      polyad_plan *plan = NULL;
+      polyad_ktensor *model = NULL;
+      polyad_run_info info = {0};
+      polyad_plan_options options;
+      polyad_cp_als_options als_options;
+      char path[1024];
+      snprintf(path, sizeof path, "%s/%s", POLYAD_TEST_DATA, files[f % 2]);
+      polyad_plan_options_init(&options);
+      polyad_cp_als_options_init(&als_options);
+      options.format = formats[f / 2];
+      options.precision = POLYAD_F32;
+      options.rank = als_options.rank = (uint64_t)rank;
+      assert_int_equal(polyad_context_create(&context), POLYAD_OK);
+      assert_int_equal(polyad_set_device(context, "cuda"), POLYAD_OK);
+      assert_int_equal(polyad_tensor_read(context, path, NULL, &tensor), POLYAD_OK);
+      if (polyad_plan_create(context, tensor, &options, &plan) != POLYAD_OK ||
+          polyad_cp_als(context, plan, &als_options, &model, &info) != POLYAD_OK)
+        fail_msg("%s: %s", formats[f / 2], polyad_last_error(context));
+      if (!(info.fit > 0.999))
+        fail_msg("%s, %s, rank %d: fit %.6f (%s)", formats[f / 2], files[f % 2], rank, info.fit,
+                 polyad_reason_string(info.reason));
+      polyad_run_info_clear(&info);
+      polyad_ktensor_destroy(model);
+      polyad_plan_destroy(plan);
+      polyad_tensor_destroy(tensor);
+      polyad_context_destroy(context);
+    }
+}
+
+/* A tensor and how often CP-ALS goes over it. */
+struct als_run {
+  struct mttkrp_case tensor;
+  int iterations;
+};
+
+static const struct als_run whole = {{"als", 4, {60, 24, 110, 70}, 20000, SHAPE_FIBERS, false}, 20};
+static const struct als_run short_run = {{"few", 3, {20, 9, 30}, 500, SHAPE_FIBERS, false}, 3};
+
+static void als(const struct als_run *of, const char *device, const char *format,
+                const char *variant, size_t rank, int nonnegative, polyad_run_info *info) {
+  polyad_context *context = NULL;
+  polyad_plan_options options;
+  polyad_cp_als_options als_options;
+  polyad_ktensor *model = NULL;
+  struct problem problem;
+  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
+  assert_int_equal(polyad_set_device(context, device), POLYAD_OK);
+  problem_make(&of->tensor, 1, 3, &problem);
+  for (size_t p = 0; p < problem.entries; ++p)
+    problem.value[p] = fabs(problem.value[p]);
+  polyad_plan_options_init(&options);
+  options.format = format;
+  options.variant = variant;
+  options.rank = rank;
+  polyad_plan *plan = gpu_plan(context, &problem, &options);
+  polyad_cp_als_options_init(&als_options);
+  als_options.rank = rank;
+  als_options.run.max_iterations = of->iterations;
+  als_options.run.tolerance = 0;
+  als_options.nonnegative = nonnegative;
+  if (polyad_cp_als(context, plan, &als_options, &model, info) != POLYAD_OK)
+    fail_msg("%s", polyad_last_error(context));
+  polyad_ktensor_destroy(model);
+  polyad_plan_destroy(plan);
+  polyad_context_destroy(context);
+  problem_free(&problem);
+}
+
+/* The residual's error is of second order in that of the factors: 1e-11 is far from both. */
+static void compare_runs(const struct als_run *of, const char *format, const char *variant,
+                         size_t rank, int nonnegative) {
+  polyad_run_info cpu = {0}, gpu = {0};
+  als(of, "cpu", "coo", "auto", rank, nonnegative, &cpu);
+  als(of, "cuda", format, variant, rank, nonnegative, &gpu);
+  assert_int_equal(cpu.trace_rows, gpu.trace_rows);
+  for (int i = 0; i < cpu.trace_rows; ++i)
+    if (!(fabs(cpu.trace[i].residual - gpu.trace[i].residual) <= 1e-11))
+      fail_msg("%s:%s, rank %zu, iteration %d: %.17g on the CPU, %.17g on the GPU", format, variant,
+               rank, i + 1, cpu.trace[i].residual, gpu.trace[i].residual);
+  polyad_run_info_clear(&cpu);
+  polyad_run_info_clear(&gpu);
+}
+
+static void test_cp_als(void **state) {
+  (void)state;
+  static const char *const formats[] = {"modecopy", "flycoo"};
+  static const size_t ranks[] = {5, 16, 32};
+  for (int f = 0; f < 2; ++f)
+    for (int k = 0; k < 3; ++k)
+      for (int nonnegative = 0; nonnegative < 2; ++nonnegative)
+        compare_runs(&whole, formats[f], "auto", ranks[k], nonnegative);
+}
+
+/* What compute-sanitizer has the time for. */
+static void test_few(void **state) {
+  (void)state;
+  compare_runs(&short_run, "modecopy", "auto", 5, 1);
+  compare_runs(&short_run, "flycoo", "auto", 16, 0);
+}
+
+/* Every format's kernels are recorded and replayed: what a replay must not do, such as waiting,
+ * shows as an error, and what it leaves out as another residual. */
+static void test_every_format(void **state) {
+  (void)state;
+  int count = 0;
+  for (int k = 0; k < pd_format_count(); ++k) {
+    const struct polyad_format *format = pd_format_at(k);
+    const struct polyad_kernels *kernels = pd_kernels_find(format->name, "cuda");
+    if (kernels == NULL || pd_walk_of(kernels, PD_OPS_MTTKRP) == NULL) continue;
+    compare_runs(&whole, format->name, "auto", 16, 0);
+    ++count;
+  }
+  assert_true(count > 8);
+  compare_runs(&whole, "blco", "stream", 16, 0);
+  compare_runs(&whole, "modecopy", "paper", 16, 0);
+  compare_runs(&whole, "flycoo", "no-remap", 16, 0);
+}
+
+GPU_TESTS(cmocka_unit_test(test_ill_posed), cmocka_unit_test(test_few),
+          cmocka_unit_test(test_cp_als), cmocka_unit_test(test_every_format))
