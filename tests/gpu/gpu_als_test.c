@@ -54,8 +54,10 @@ struct als_run {
 static const struct als_run whole = {{"als", 4, {60, 24, 110, 70}, 20000, SHAPE_FIBERS, false}, 20};
 static const struct als_run short_run = {{"few", 3, {20, 9, 30}, 500, SHAPE_FIBERS, false}, 3};
 
-static void als(const struct als_run *of, const char *device, const char *format,
-                const char *variant, size_t rank, int nonnegative, polyad_run_info *info) {
+/* Returns its context: what the run left, models of its starts among it, is destroyed before. */
+static polyad_context *als(const struct als_run *of, const char *device, const char *format,
+                           const char *variant, size_t rank, int nonnegative,
+                           polyad_run_info *info) {
   polyad_context *context = NULL;
   polyad_plan_options options;
   polyad_cp_als_options als_options;
@@ -80,16 +82,16 @@ static void als(const struct als_run *of, const char *device, const char *format
     fail_msg("%s", polyad_last_error(context));
   polyad_ktensor_destroy(model);
   polyad_plan_destroy(plan);
-  polyad_context_destroy(context);
   problem_free(&problem);
+  return context;
 }
 
 /* The residual's error is of second order in that of the factors: 1e-11 is far from both. */
 static void compare_runs(const struct als_run *of, const char *format, const char *variant,
                          size_t rank, int nonnegative) {
   polyad_run_info cpu = {0}, gpu = {0};
-  als(of, "cpu", "coo", "auto", rank, nonnegative, &cpu);
-  als(of, "cuda", format, variant, rank, nonnegative, &gpu);
+  polyad_context *there[] = {als(of, "cpu", "coo", "auto", rank, nonnegative, &cpu),
+                             als(of, "cuda", format, variant, rank, nonnegative, &gpu)};
   assert_int_equal(cpu.trace_rows, gpu.trace_rows);
   for (int i = 0; i < cpu.trace_rows; ++i)
     if (!(fabs(cpu.trace[i].residual - gpu.trace[i].residual) <= 1e-11))
@@ -97,6 +99,8 @@ static void compare_runs(const struct als_run *of, const char *format, const cha
                rank, i + 1, cpu.trace[i].residual, gpu.trace[i].residual);
   polyad_run_info_clear(&cpu);
   polyad_run_info_clear(&gpu);
+  polyad_context_destroy(there[0]);
+  polyad_context_destroy(there[1]);
 }
 
 static void test_cp_als(void **state) {
