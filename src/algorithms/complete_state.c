@@ -115,7 +115,7 @@ static polyad_status prepare_values(struct pd_complete *c) {
   if (!(square > 0)) square = mean * mean;
   if (!(square > 0))
     return pd_fail(c->context, POLYAD_NUMERICAL,
-                   "all observations are zero; expected one other value at least");
+                   "all observations are zero; expected at least one other value");
   (void)frexp(sqrt(square), &c->exponent);
   c->mean = ldexp(mean, -c->exponent);
   complete_state_scale(seen, c->exponent, c->mean);

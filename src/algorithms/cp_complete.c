@@ -63,7 +63,7 @@ static polyad_status check_plan(polyad_context *context, const polyad_plan *plan
         "stochastic gradient descent runs on the CPU only: its steps follow one another; "
         "choose als or ccd, or make the plan for the device cpu, not %s",
         plan->devices);
-  PD_EXPECT(context, plan->nnz > 0, "the tensor has no entry; expected one observation at least");
+  PD_EXPECT(context, plan->nnz > 0, "the tensor has no entry; expected at least one observation");
   return POLYAD_OK;
 }
 

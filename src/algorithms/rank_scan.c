@@ -49,7 +49,7 @@ static polyad_status check_ranks(polyad_context *context, const polyad_rank_opti
   for (int k = 0; k < o->rank_count; ++k)
     if (o->ranks[k] < 1 || (k > 0 && o->ranks[k] <= o->ranks[k - 1]))
       return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                     "rank %llu found; expected ascending ranks of 1 or more",
+                     "rank %llu found; expected ascending ranks of at least 1",
                      (unsigned long long)o->ranks[k]);
   return POLYAD_OK;
 }

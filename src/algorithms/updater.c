@@ -20,7 +20,7 @@ static polyad_status updater_check_options(polyad_context *context, const polyad
             "mode %d of a model with %d modes is to grow; expected %d to %d of two or more",
             pd_shown_mode(context, options->mode), model->order, pd_shown_mode(context, 0),
             pd_shown_mode(context, model->order - 1));
-  PD_EXPECT(context, options->rounds >= 1, "%d rounds found; expected 1 or more", options->rounds);
+  PD_EXPECT(context, options->rounds >= 1, "%d rounds found; expected at least 1", options->rounds);
   return check_forget(context, options->forget);
 }
 

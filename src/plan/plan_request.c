@@ -15,7 +15,7 @@ static polyad_status check_options(polyad_context *context, const polyad_plan_op
   PD_EXPECT(context, options != NULL && options->format != NULL && options->variant != NULL,
             "plan options, format or variant is NULL; start from "
             "polyad_plan_options_init()");
-  PD_EXPECT(context, options->rank >= 1, "rank 0 found; expected 1 or more");
+  PD_EXPECT(context, options->rank >= 1, "rank 0 found; expected at least 1");
   if (options->precision != POLYAD_F32 && options->precision != POLYAD_F64)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                    "precision %d found; expected POLYAD_F32 or POLYAD_F64",

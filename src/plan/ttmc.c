@@ -9,7 +9,7 @@ polyad_status polyad_ttmc_columns(polyad_context *context, const polyad_plan *pl
   PD_TRY(pd_check_mode(context, mode, plan->order));
   uint64_t product = 1;
   for (int n = 0; n < plan->order; ++n) {
-    PD_EXPECT(context, ranks[n] >= 1, "rank 0 of mode %d found; expected 1 or more",
+    PD_EXPECT(context, ranks[n] >= 1, "rank 0 of mode %d found; expected at least 1",
               pd_shown_mode(context, n));
     if (n != mode && !pd_mul(product, ranks[n], &product))
       return pd_fail(context, POLYAD_OVERFLOW,

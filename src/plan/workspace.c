@@ -57,7 +57,7 @@ polyad_status polyad_workspace_create(polyad_context *context, const polyad_plan
   PD_ENTER(context);
   PD_EXPECT(context, plan != NULL && workspace != NULL, "plan or workspace is NULL");
   *workspace = NULL;
-  PD_EXPECT(context, rank >= 1, "rank 0 found; expected 1 or more");
+  PD_EXPECT(context, rank >= 1, "rank 0 found; expected at least 1");
   uint64_t ranks[POLYAD_MAX_ORDER];
   for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
     ranks[n] = rank;

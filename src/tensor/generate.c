@@ -38,7 +38,7 @@ static polyad_status generate_check_model(polyad_context *context,
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "type %d; expected POLYAD_F32 or POLYAD_F64",
                    (int)options->type);
   PD_EXPECT(context, options->noise >= 0 && options->noise < HUGE_VAL,
-            "noise %g; expected 0 or more", options->noise);
+            "noise %g; expected at least 0", options->noise);
   if (options->rank == 0 && (options->noise != 0 || options->poisson != 0))
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "noise and Poisson counts need a rank");
   if (options->poisson != 0 && options->noise != 0)

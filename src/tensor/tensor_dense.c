@@ -33,7 +33,7 @@ static polyad_status check_dense_input(polyad_context *context, const polyad_den
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "zeros policy %d is unknown",
                    (int)input->zeros);
   for (int n = 0; n < input->order; ++n)
-    PD_EXPECT(context, input->dims[n] != 0, "mode %d has length 0; expected 1 or more",
+    PD_EXPECT(context, input->dims[n] != 0, "mode %d has length 0; expected at least 1",
               pd_shown_mode(context, n));
   if (pd_cells(input->order, input->dims) > INT64_MAX / sizeof(double))
     return pd_fail(context, POLYAD_OVERFLOW, "a dense array has 2^60 cells or more");

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Every file has a unique name and at most 600 lines, and says what it is; no left-overs; sources are listed, not
-# globbed.
+# globbed; messages have one form.
 set -u
 failed=0
 complain() {
@@ -23,6 +23,10 @@ while read -r found; do
   complain "$found: expected pd_cuda_stream()"
 done < <(grep -rnE '\bstate(_of\([^)]*\)+)?->stream\b' src --include='*.c' --include='*.h' |
   grep -vE 'cuda_(state\.h|device\.c):')
+# Messages name a least value in one way.
+while read -r found; do
+  complain "$found: expected 'at least'"
+done < <(grep -rnE '"[^"]*\bexpected [^"]*([0-9d%] or more|[a-z] at least")' src cli --include='*.c' --include='*.cu')
 # A file opens with a comment, or its header does. Instances of one set or type have their body's.
 while read -r file; do
   [[ $file =~ _(plain|avx2|avx512|f32|f64)\.[a-z]+$ ]] && continue

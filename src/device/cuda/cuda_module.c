@@ -44,7 +44,7 @@ static bool cuda_module_add_device(int index, struct pd_module *module) {
   }
   if (about.major < LEAST_MAJOR || (about.major == LEAST_MAJOR && about.minor < LEAST_MINOR)) {
     snprintf(module->why_not, sizeof module->why_not,
-             "the GPU %.100s has compute capability %d.%d; expected %d.%d or more", about.name,
+             "the GPU %.100s has compute capability %d.%d; expected at least %d.%d", about.name,
              about.major, about.minor, LEAST_MAJOR, LEAST_MINOR);
     return false;
   }

@@ -36,7 +36,7 @@ static bool dense_supports(const struct pd_traits *traits, const struct pd_reque
   else if (cells > few && pd_mul_saturated(traits->nnz, least_share) < cells)
     snprintf(reason, PD_REASON_BYTES,
              "%.3g%% of the tensor's %" PRIu64 " cells are nonzeros; "
-             "expected 1%% or more",
+             "expected at least 1%%",
              100 * (double)traits->nnz / (double)cells, cells);
   else
     return true;
