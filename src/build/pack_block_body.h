@@ -93,38 +93,29 @@ static void block_counts(const struct pd_layout *layout, uint64_t count, const u
       ((float *)to)[p] = (float)(int32_t)(last[p * words] & mask);
 }
 
-/* A value that an integer does not hold comes back as another one. */
-static uint32_t block_bits_wide(const double *value, uint64_t count) {
-  uint64_t differ = 0;
-  uint32_t bits = 0;
-  for (uint64_t p = 0; p < count; ++p) {
-    int32_t whole = value[p] >= 0 && value[p] < 1 << PD_COUNT_BITS_MOST ? (int32_t)value[p] : -1;
-    double back = (double)whole;
-    uint64_t is, was;
-    memcpy(&is, &back, sizeof is);
-    memcpy(&was, &value[p], sizeof was);
-    differ |= is ^ was;
-    bits |= (uint32_t)whole;
+/* A value that an integer does not hold comes back as another one. Written for each type: floats
+ * that become doubles on the way take twice as many vectors. */
+#define BLOCK_BITS(VAL, BITS)                                                                      \
+  static uint32_t block_bits_##VAL(const VAL *value, uint64_t count) {                             \
+    BITS differ = 0;                                                                               \
+    uint32_t bits = 0;                                                                             \
+    for (uint64_t p = 0; p < count; ++p) {                                                         \
+      int32_t whole =                                                                              \
+          value[p] >= 0 && value[p] < 1 << PD_COUNT_BITS_MOST ? (int32_t)value[p] : -1;            \
+      VAL back = (VAL)whole;                                                                       \
+      BITS is, was;                                                                                \
+      memcpy(&is, &back, sizeof is);                                                               \
+      memcpy(&was, &value[p], sizeof was);                                                         \
+      differ |= is ^ was;                                                                          \
+      bits |= (uint32_t)whole;                                                                     \
+    }                                                                                              \
+    return differ == 0 ? bits : UINT32_MAX;                                                        \
   }
-  return differ == 0 ? bits : UINT32_MAX;
-}
-
-static uint32_t block_bits_narrow(const float *value, uint64_t count) {
-  uint32_t differ = 0, bits = 0;
-  for (uint64_t p = 0; p < count; ++p) {
-    int32_t whole = value[p] >= 0 && value[p] < 1 << PD_COUNT_BITS_MOST ? (int32_t)value[p] : -1;
-    float back = (float)whole;
-    uint32_t is, was;
-    memcpy(&is, &back, sizeof is);
-    memcpy(&was, &value[p], sizeof was);
-    differ |= is ^ was;
-    bits |= (uint32_t)whole;
-  }
-  return differ == 0 ? bits : UINT32_MAX;
-}
+BLOCK_BITS(float, uint32_t)
+BLOCK_BITS(double, uint64_t)
 
 static uint32_t block_count_bits(polyad_type type, const void *values, uint64_t count) {
-  return type == POLYAD_F64 ? block_bits_wide(values, count) : block_bits_narrow(values, count);
+  return type == POLYAD_F64 ? block_bits_double(values, count) : block_bits_float(values, count);
 }
 
 static void block_range(const uint64_t *number, uint64_t count, uint64_t *least, uint64_t *most) {
