@@ -301,8 +301,9 @@ static void the_leaf_has_the_fewest_fibers(void **state) {
           traits.dims[n] = traits.nonempty[n] = 100000;
           traits.fibers[n] = n == leaf ? 1000000 : 10000000;
         }
-        pd_ordered_choose_inputs(&traits, POLYAD_F32, 32, POLYAD_KERNEL_MTTKRP, mode, &sizes,
-                                 &chosen);
+        const struct pd_ordered_job job = {
+            .traits = &traits, .rank = 32, .kernel = POLYAD_KERNEL_MTTKRP, .mode = mode};
+        pd_ordered_choose_inputs(&job, POLYAD_F32, &sizes, &chosen);
         assert_int_equal(chosen.inputs, order - 1);
         assert_int_equal(chosen.input[order - 2], leaf);
       }
@@ -322,16 +323,52 @@ static void ttmc_begins_with_the_shortest_input(void **state) {
           traits.dims[n] = traits.nonempty[n] = n == shortest ? 50 : 100000;
           traits.fibers[n] = n == shortest ? 1000000 : 10000000;
         }
-        pd_ordered_choose_inputs(&traits, POLYAD_F32, 32, POLYAD_KERNEL_TTMC, mode, &sizes,
-                                 &chosen);
+        const struct pd_ordered_job job = {
+            .traits = &traits, .rank = 32, .kernel = POLYAD_KERNEL_TTMC, .mode = mode};
+        pd_ordered_choose_inputs(&job, POLYAD_F32, &sizes, &chosen);
         assert_int_equal(chosen.inputs, order - 1);
         assert_int_equal(chosen.input[0], shortest);
       }
 }
 
+/* Shaped like movies: 11 million nonzeros, in `longer` times as many rows. */
+static void chosen_for_movies(int mode, bool moves, double longer, struct pd_ordered *chosen) {
+  const uint64_t dims[3] = {1238, 5665, 1078}, fibers[3] = {3951210, 1313506, 4282066};
+  struct pd_traits traits = {.order = 3, .nnz = 11440996};
+  struct pd_ordered_sizes sizes = {.rows = {0}};
+  const struct pd_ordered_job job = {
+      .traits = &traits, .rank = 32, .kernel = POLYAD_KERNEL_MTTKRP, .mode = mode, .moves = moves};
+  for (int n = 0; n < 3; ++n) {
+    traits.dims[n] = traits.nonempty[n] = dims[n];
+    traits.fibers[n] = fibers[n];
+  }
+  sizes.rows[10] = longer * (double)dims[mode];
+  sizes.nonzeros[10] = (double)traits.nnz;
+  pd_ordered_choose_inputs(&job, POLYAD_F32, &sizes, chosen);
+}
+
+/* Nonzeros that are moved keep their neighbours where the mode that they come from is outermost,
+ * and in the first mode's order the one that they go to: that is worth more rows of factors, unless
+ * a cache could not keep the ends of all rows anyway. */
+static void moved_nonzeros_keep_neighbours(void **state) {
+  (void)state;
+  for (int mode = 0; mode < 3; ++mode) {
+    struct pd_ordered still = {0}, moved = {0}, many = {0};
+    int neighbour = mode == 0 ? 1 : mode - 1;
+    chosen_for_movies(mode, false, 1, &still);
+    chosen_for_movies(mode, true, 1, &moved);
+    chosen_for_movies(mode, true, 1000, &many);
+    assert_int_not_equal(still.input[0], neighbour);
+    assert_int_equal(moved.input[0], neighbour);
+    assert_int_equal(moved.input[1], still.input[0]);
+    if (mode > 0) assert_int_not_equal(many.input[0], neighbour);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(ttmc_begins_with_the_shortest_input),
+      cmocka_unit_test(moved_nonzeros_keep_neighbours),
       cmocka_unit_test(the_leaf_has_the_fewest_fibers),
       cmocka_unit_test(the_scheme_depends_on_the_length),
       cmocka_unit_test(indices_are_dealt_by_degree),

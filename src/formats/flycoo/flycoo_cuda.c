@@ -60,6 +60,7 @@ static polyad_status clear_end(polyad_context *context, struct scratch *scratch,
 
 static polyad_status allocate_scratch(polyad_context *context, const struct pd_flycoo *flycoo,
                                       uint64_t rank, struct scratch *scratch) {
+  scratch->sum.least = PD_SEGMENT_LEAST;
   if (flycoo->sorted)
     PD_TRY(pd_ordered_scratch_fill(context, flycoo->nnz, flycoo->order - 1, rank, flycoo->type,
                                    &scratch->sum));
@@ -158,6 +159,9 @@ static polyad_status flycoo_cuda_run_sorted(polyad_context *context, const struc
   struct pd_cuda_state *state = pd_cuda_state_of(scratch->base.device);
   const struct pd_ordered *order = &flycoo->mode[mode].order;
   struct pd_gpu_sum sum = pd_ordered_sum(flycoo->nnz, order, &scratch->sum, call);
+  /* The fewer elements are at work at a time, the more of the places where they go stay in the
+   * cache until their neighbours have come. Without remapping sums have the same bits. */
+  if (mode + 1 < flycoo->order) sum.segment = PD_SEGMENT_LEAST;
   PD_TRY(pd_ordered_zero_unused(context, order, out));
   return PD_CUDA(context, state,
                  out->type == POLYAD_F64

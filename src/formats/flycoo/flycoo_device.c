@@ -92,7 +92,7 @@ static polyad_status build_mode(polyad_context *context, struct job *job, int mo
   const struct pd_build_slot own = {job->place, 1, 0, 32};
   PD_TRY(deal_mode(context, job, mode));
   if (storage->sorted)
-    PD_TRY(pd_ordered_inputs_there(context, job->build, job->request, mode, order));
+    PD_TRY(pd_ordered_inputs_there(context, job->build, job->request, mode, true, order));
   for (int n = 0; n < storage->order && !storage->sorted; ++n)
     if (n != mode) order->input[order->inputs++] = n;
   PD_TRY(order_mode_there(context, job, mode));

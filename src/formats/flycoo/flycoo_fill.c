@@ -57,6 +57,7 @@ static polyad_status order_mode(polyad_context *context, struct job *job) {
                                  .rank = job->request->rank,
                                  .kernel = job->request->kernel,
                                  .mode = job->mode,
+                                 .moves = true,
                                  .degree = job->deal.degree,
                                  .place = job->deal.place};
   PD_TRY(pd_ordered_build(context, &order, &mode->order, job->permutation));

@@ -23,7 +23,7 @@ struct job {
 /* The order of the inputs, and where their indices go. */
 static polyad_status choose_order(polyad_context *context, const struct job *job, int mode) {
   struct pd_modecopy_copy *copy = &job->storage->copy[mode];
-  PD_TRY(pd_ordered_inputs_there(context, job->build, job->request, mode, &copy->order));
+  PD_TRY(pd_ordered_inputs_there(context, job->build, job->request, mode, false, &copy->order));
   copy->order.has_row_id = job->traits->nonempty[mode] < job->storage->dims[mode];
   copy->inputs = copy->order.inputs;
   for (int k = 0; k < copy->inputs; ++k)

@@ -39,6 +39,7 @@ struct pd_ordered_job {
   uint64_t rank;        /* for which the order of the inputs is chosen */
   polyad_kernel kernel; /* likewise */
   int mode;
+  bool moves; /* nonzeros are moved from this order into the next mode's, up to the last one */
   const uint32_t *degree; /* nonzeros of every output row */
   const uint32_t *place;  /* of every output row among those with nonzeros; NULL: ascending */
 };
@@ -66,12 +67,12 @@ struct pd_ordered_sizes {
 double pd_ordered_gather_cost(double table_bytes);
 /** Whether the sizes of rows bear on the order of the inputs of a tensor with so many modes. */
 bool pd_ordered_weighs_inputs(int order);
-/** The same as pd_ordered_inputs(), from the sizes of the rows. */
-void pd_ordered_choose_inputs(const struct pd_traits *traits, polyad_type type, uint64_t rank,
-                              polyad_kernel kernel, int mode, const struct pd_ordered_sizes *sizes,
-                              struct pd_ordered *order);
-/** Chooses the order of the inputs that makes the fewest bytes of factor rows be loaded, or of TTMc
- *  that of the fewest products with rows of the outermost input. */
+/** The same as pd_ordered_inputs(), from the sizes of the rows; job->tensor is not read. */
+void pd_ordered_choose_inputs(const struct pd_ordered_job *job, polyad_type type,
+                              const struct pd_ordered_sizes *sizes, struct pd_ordered *order);
+/** Chooses the order of the inputs that makes the fewest bytes of factor rows be loaded, and of
+ *  nonzeros where these are moved from order to order; or of TTMc that of the fewest
+ *  products with rows of the outermost input. */
 void pd_ordered_inputs(const struct pd_ordered_job *job, struct pd_ordered *order);
 
 /** Chooses the inputs and makes the tables but for the marks. What was allocated is in `order` also
@@ -97,7 +98,7 @@ void pd_ordered_arrays(struct pd_ordered *order, uint64_t nnz, uint64_t dim, boo
                        enum pd_array_use use, struct pd_arrays *arrays);
 /** The same as pd_ordered_inputs() from a tensor that request->device has. Waits. */
 polyad_status pd_ordered_inputs_there(polyad_context *context, struct pd_build *build,
-                                      const struct pd_request *request, int mode,
+                                      const struct pd_request *request, int mode, bool moves,
                                       struct pd_ordered *order);
 /** Allocates the tables there, for `tables` of its steps to fill (device/build.h), which then says
  *  where they are; order->has_row_id is known. What was allocated is in `order` also on failure. */

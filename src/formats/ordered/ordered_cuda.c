@@ -58,7 +58,7 @@ polyad_status pd_ordered_scratch_fill(polyad_context *context, uint64_t nnz, int
     scratch->segment[weighed] =
         ordered_cuda_segment_of(scratch->base.device, nnz, lanes, PD_SUM_BLOCKS(inputs, weighed));
   int shorter = scratch->segment[scratch->segment[1] < scratch->segment[0]];
-  uint64_t rows = ordered_cuda_carry_rows(nnz, shorter);
+  uint64_t rows = ordered_cuda_carry_rows(nnz, scratch->least > 0 ? scratch->least : shorter);
   size_t row = ordered_cuda_row_bytes(rank, type);
   PD_TRY(PD_CUDA_SCRATCH(context, &scratch->base, rows, row, &scratch->head));
   return PD_CUDA_SCRATCH(context, &scratch->base, rows, row, &scratch->tail);

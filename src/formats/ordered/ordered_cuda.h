@@ -21,6 +21,7 @@ struct pd_ordered_table {
 struct pd_ordered_scratch {
   struct pd_scratch base;
   int segment[2]; /* of plain sums, and of those whose values are weighed by the model */
+  int least;      /* set before: no call takes a shorter segment; 0: all take these */
   void *head, *tail;
   struct pd_ordered_table table;
 };
@@ -36,7 +37,8 @@ polyad_status pd_ordered_scratch_fill(polyad_context *context, uint64_t nnz, int
 static inline uint64_t pd_ordered_sum_depth(const struct pd_ordered_scratch *scratch,
                                             uint64_t longest_row) {
   uint64_t segment = (uint64_t)scratch->segment[0];
-  return longest_row < segment ? longest_row : segment + 64 + longest_row / (8 * segment);
+  uint64_t least = scratch->least > 0 ? (uint64_t)scratch->least : segment;
+  return longest_row < least ? longest_row : segment + 64 + longest_row / (8 * least);
 }
 
 /** Fails unless kernels can take the rank. */

@@ -3,7 +3,7 @@
 #include "formats/sent.h"
 
 polyad_status pd_ordered_inputs_there(polyad_context *context, struct pd_build *build,
-                                      const struct pd_request *request, int mode,
+                                      const struct pd_request *request, int mode, bool moves,
                                       struct pd_ordered *order) {
   struct pd_build_classes classes;
   struct pd_ordered_sizes sizes = {.rows = {0}};
@@ -14,8 +14,12 @@ polyad_status pd_ordered_inputs_there(polyad_context *context, struct pd_build *
       sizes.nonzeros[c] = (double)classes.nonzeros[c];
     }
   }
-  pd_ordered_choose_inputs(request->traits, request->precision, request->rank, request->kernel,
-                           mode, &sizes, order);
+  const struct pd_ordered_job job = {.traits = request->traits,
+                                     .rank = request->rank,
+                                     .kernel = request->kernel,
+                                     .mode = mode,
+                                     .moves = moves};
+  pd_ordered_choose_inputs(&job, request->precision, &sizes, order);
   return POLYAD_OK;
 }
 
