@@ -41,7 +41,8 @@ measure() {
       }'
 }
 
-for tensor in "${tensors[@]}"; do make_tensor "$tensor"; done
+for tensor in "${tensors[@]}"; do make_tensor "$tensor" & done
+wait
 measured=0 held=0
 for tensor in "${tensors[@]}"; do
   line=$(measure "$tensor") || true
