@@ -226,7 +226,8 @@ struct pd_norm pd_als_norm(const struct pd_als *als) {
                           .grams = als->gram_list,
                           .peak = &als->peak[als->order - 1],
                           .lambda = &als->lambda,
-                          .spreads = als->slices.data != NULL};
+                          .spreads = als->slices.data != NULL,
+                          .sums_follow = als->sums};
 }
 
 polyad_status pd_als_enqueue_fit(struct pd_als *const *als, int runs) {
@@ -298,6 +299,17 @@ static bool expects_residual(const struct pd_als *als) {
          !rounded_since(als);
 }
 
+/* The list is there since the iteration before. Members of a team add up their sums between. */
+bool pd_als_expects_sums(const struct pd_als *als) {
+  return expects_residual(als) && als->linalg->residual_reads_list && als->list != NULL &&
+         !in_pieces(als) && pd_plan_team(als->plan) == NULL;
+}
+
+polyad_status pd_als_enqueue_sums(struct pd_als *als) {
+  struct pd_nonzeros shape = pd_plan_shape(als->plan);
+  return sum_opened(als, &shape);
+}
+
 /* Residuals that are expected are summed at once, so that the host waits for the device once and
  * not twice. */
 polyad_status pd_als_fetch_fit(struct pd_als *const *als, int runs) {
@@ -307,8 +319,9 @@ polyad_status pd_als_fetch_fit(struct pd_als *const *als, int runs) {
   if (runs < 1) return POLYAD_OK;
   for (int k = 0; k < runs; ++k) {
     work[k] = als[k]->work;
-    summed[k] = expects_residual(als[k]);
-    if (summed[k]) PD_TRY(als_fit_sum_residual(als[k], &summed[k]));
+    summed[k] = als[k]->sums;
+    als[k]->sums = false;
+    if (!summed[k] && expects_residual(als[k])) PD_TRY(als_fit_sum_residual(als[k], &summed[k]));
   }
   if (runs == 1)
     PD_TRY(pd_als_fetch(als[0], scalar[0]));

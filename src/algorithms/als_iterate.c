@@ -133,7 +133,8 @@ static polyad_status als_iterate_enqueue(struct pd_als *als, double *seconds) {
     PD_TRY(pd_als_update_mode(&als, 1, n, &own));
     if (pd_als_rounds(als) && n < als->order - 1) PD_TRY(pd_als_take_factor(als, n));
   }
-  return pd_als_enqueue_fit(&als, 1);
+  PD_TRY(pd_als_enqueue_fit(&als, 1));
+  return als->sums ? pd_als_enqueue_sums(als) : POLYAD_OK;
 }
 
 /* Tensors whose kernels are so short that starting them one by one takes as long. */
@@ -169,7 +170,8 @@ static bool repeats(struct pd_als *als) {
 }
 
 static polyad_status run_iteration(struct pd_als *als, double *seconds) {
-  void **record = &als->record[als->exchanges++ % 2];
+  als->sums = pd_als_expects_sums(als);
+  void **record = &als->record[als->sums][als->exchanges++ % 2];
   if (!repeats(als) || !may_record(als)) return als_iterate_enqueue(als, seconds);
   if (*record == NULL)
     PD_TRY(record_iteration(als, seconds, record));

@@ -153,10 +153,10 @@ void pd_als_destroy(struct pd_als *als) {
 }
 
 void pd_als_forget_records(struct pd_als *als) {
-  for (int k = 0; k < 2; ++k) {
-    if (als->record[k] != NULL)
-      als->device->functions->record_release(als->context, als->device, als->record[k]);
-    als->record[k] = NULL;
+  for (int k = 0; k < 4; ++k) {
+    void **record = &als->record[k / 2][k % 2];
+    if (*record != NULL) als->device->functions->record_release(als->context, als->device, *record);
+    *record = NULL;
   }
 }
 

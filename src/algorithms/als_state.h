@@ -60,12 +60,13 @@ struct pd_als {
 
   /* An iteration after the first, where the device records: one for each way in which factors and
      spares lie. */
-  void *record[2];
-  uint64_t position; /* of the workspace, when the iteration before began */
-  int exchanges;     /* iterations in which they changed places: even or odd */
+  void *record[2][2]; /* without the sums of a residual, and with them */
+  uint64_t position;  /* of the workspace, when the iteration before began */
+  int exchanges;      /* iterations in which they changed places: even or odd */
 
   struct pd_matrix slices; /* squared norms of the last mode's slices, once a fit needed them */
   struct pd_list *list;    /* the nonzeros as residuals want them, once one was summed */
+  bool sums;               /* the running iteration enqueues the sums of its residual itself */
 
   struct pd_run run;
   struct pd_als_fit fit; /* of the current factors */
@@ -158,6 +159,11 @@ void pd_als_forget_records(struct pd_als *als);
 struct pd_norm pd_als_norm(const struct pd_als *als);
 /** Computes on the device what the formula of the fit is made of, beside INNER, for each run. */
 polyad_status pd_als_enqueue_fit(struct pd_als *const *als, int runs);
+/** Whether the running iteration will need the residual, as the one before did, and may enqueue its
+ *  sums with all else: residuals that are expected let the host wait for the device once. */
+bool pd_als_expects_sums(const struct pd_als *als);
+/** Enqueues them; pd_als_enqueue_fit() was what came before. */
+polyad_status pd_als_enqueue_sums(struct pd_als *als);
 /** Finds the slices' norms, and computes SPREAD of the current iterate on the device (see
  *  pd_linalg::spread); later updates do that themselves. */
 polyad_status pd_als_enqueue_spread(struct pd_als *als);

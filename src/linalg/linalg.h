@@ -80,6 +80,7 @@ struct pd_norm {
   const struct pd_matrix *peak;   /* of the last factor */
   const struct pd_matrix *lambda; /* 1 x R */
   bool spreads;                   /* the last update got slices: SPREAD too */
+  bool sums_follow;               /* residual() of the same work is what comes next */
 };
 
 /** Columns of a matrix that become columns of another of as many rows and the same type. */

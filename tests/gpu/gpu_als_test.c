@@ -4,6 +4,56 @@
 #include <math.h>
 #include <stdio.h>
 
+enum { ROWS = 20 };
+
+/* What is left of a run on a file. */
+struct outcome {
+  double fit;
+  polyad_reason reason;
+  int rows, summed; /* of the trace; those whose fit is from a residual */
+  double residual[ROWS];
+};
+
+/* CP-ALS in float32 on a file of tests/data; of `rows` iterations, or with the defaults for 0. */
+static struct outcome als_of_file(const char *file, const char *device, const char *format,
+                                  int rank, int rows) {
+  polyad_context *context = NULL;
+  polyad_tensor *tensor = NULL;
+  polyad_plan *plan = NULL;
+  polyad_ktensor *model = NULL;
+  polyad_run_info info = {0};
+  polyad_plan_options options;
+  polyad_cp_als_options als_options;
+  char path[1024];
+  snprintf(path, sizeof path, "%s/%s", POLYAD_TEST_DATA, file);
+  polyad_plan_options_init(&options);
+  polyad_cp_als_options_init(&als_options);
+  options.format = format;
+  options.precision = POLYAD_F32;
+  options.rank = als_options.rank = (uint64_t)rank;
+  if (rows > 0) {
+    als_options.run.tolerance = 0;
+    als_options.run.max_iterations = rows;
+  }
+  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
+  assert_int_equal(polyad_set_device(context, device), POLYAD_OK);
+  assert_int_equal(polyad_tensor_read(context, path, NULL, &tensor), POLYAD_OK);
+  if (polyad_plan_create(context, tensor, &options, &plan) != POLYAD_OK ||
+      polyad_cp_als(context, plan, &als_options, &model, &info) != POLYAD_OK)
+    fail_msg("%s: %s", format, polyad_last_error(context));
+  struct outcome found = {.fit = info.fit, .reason = info.reason};
+  for (; found.rows < info.trace_rows && found.rows < ROWS; ++found.rows) {
+    found.residual[found.rows] = info.trace[found.rows].residual;
+    found.summed += info.trace[found.rows].fit_from == POLYAD_FIT_RESIDUAL;
+  }
+  polyad_run_info_clear(&info);
+  polyad_ktensor_destroy(model);
+  polyad_plan_destroy(plan);
+  polyad_tensor_destroy(tensor);
+  polyad_context_destroy(context);
+  return found;
+}
+
 /* An exact model of rank 3 asked for in rank 10, in float32: normal equations that float32 cannot
  * tell apart. The check around every decomposition judges the reported fit. */
 static void test_ill_posed(void **state) {
@@ -14,35 +64,30 @@ static void test_ill_posed(void **state) {
   static const char *const files[] = {"plant.tns.gz", "plant-noise-1e-5.tns.gz"};
   for (size_t f = 0; f < 2 * sizeof formats / sizeof *formats; ++f)
     for (int rank = 10; rank <= 16; rank += 6) {
-      polyad_context *context = NULL;
-      polyad_tensor *tensor = NULL;
-      polyad_plan *plan = NULL;
-      polyad_ktensor *model = NULL;
-      polyad_run_info info = {0};
-      polyad_plan_options options;
-      polyad_cp_als_options als_options;
-      char path[1024];
-      snprintf(path, sizeof path, "%s/%s", POLYAD_TEST_DATA, files[f % 2]);
-      polyad_plan_options_init(&options);
-      polyad_cp_als_options_init(&als_options);
-      options.format = formats[f / 2];
-      options.precision = POLYAD_F32;
-      options.rank = als_options.rank = (uint64_t)rank;
-      assert_int_equal(polyad_context_create(&context), POLYAD_OK);
-      assert_int_equal(polyad_set_device(context, "cuda"), POLYAD_OK);
-      assert_int_equal(polyad_tensor_read(context, path, NULL, &tensor), POLYAD_OK);
-      if (polyad_plan_create(context, tensor, &options, &plan) != POLYAD_OK ||
-          polyad_cp_als(context, plan, &als_options, &model, &info) != POLYAD_OK)
-        fail_msg("%s: %s", formats[f / 2], polyad_last_error(context));
-      if (!(info.fit > 0.999))
-        fail_msg("%s, %s, rank %d: fit %.6f (%s)", formats[f / 2], files[f % 2], rank, info.fit,
-                 polyad_reason_string(info.reason));
-      polyad_run_info_clear(&info);
-      polyad_ktensor_destroy(model);
-      polyad_plan_destroy(plan);
-      polyad_tensor_destroy(tensor);
-      polyad_context_destroy(context);
+      struct outcome found = als_of_file(files[f % 2], "cuda", formats[f / 2], rank, 0);
+      if (!(found.fit > 0.999))
+        fail_msg("%s, %s, rank %d: fit %.6f (%s)", formats[f / 2], files[f % 2], rank, found.fit,
+                 polyad_reason_string(found.reason));
     }
+}
+
+/* Near an exact model every residual is summed, in iterations that are recorded and replayed too.
+ * Two runs sum the same bits. */
+static void test_summed_residuals(void **state) {
+  (void)state;
+  for (int rank = 2; rank <= 8; rank += 3) {
+    struct outcome cpu = als_of_file("plant-noise-1e-5.tns.gz", "cpu", "coo", rank, ROWS);
+    struct outcome gpu = als_of_file("plant-noise-1e-5.tns.gz", "cuda", "modecopy", rank, ROWS);
+    struct outcome again = als_of_file("plant-noise-1e-5.tns.gz", "cuda", "modecopy", rank, ROWS);
+    assert_int_equal(gpu.rows, again.rows);
+    for (int i = 0; i < gpu.rows && i < cpu.rows; ++i) {
+      assert_true(gpu.residual[i] == again.residual[i]);
+      if (!(fabs(cpu.residual[i] - gpu.residual[i]) <= 1e-6))
+        fail_msg("rank %d, iteration %d: %.17g on the CPU, %.17g on the GPU", rank, i + 1,
+                 cpu.residual[i], gpu.residual[i]);
+    }
+    if (rank > 2) assert_true(gpu.summed > 5);
+  }
 }
 
 /* A tensor and how often CP-ALS goes over it. */
@@ -138,5 +183,6 @@ static void test_every_format(void **state) {
   compare_runs(&whole, "flycoo", "no-remap", 16, 0);
 }
 
-GPU_TESTS(cmocka_unit_test(test_ill_posed), cmocka_unit_test(test_few),
-          cmocka_unit_test(test_cp_als), cmocka_unit_test(test_every_format))
+GPU_TESTS(cmocka_unit_test(test_ill_posed), cmocka_unit_test(test_summed_residuals),
+          cmocka_unit_test(test_few), cmocka_unit_test(test_cp_als),
+          cmocka_unit_test(test_every_format))

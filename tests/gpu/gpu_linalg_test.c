@@ -233,6 +233,45 @@ static void test_residual(void **state) {
       }
 }
 
+/* An update, the model's norm and the sums of a residual, told what follows or not. */
+static void norm_and_sums(bool told, double scalars[PD_SCALARS]) {
+  struct linalg_side side;
+  struct pd_nonzeros nonzeros = {.order = 1,
+                                 .dims = {40001},
+                                 .nnz = 100000,
+                                 .type = POLYAD_F64,
+                                 .storage = &nonzeros,
+                                 .decode = decode};
+  struct pd_list *list = NULL;
+  linalg_side_make(&side, "cuda", POLYAD_F64, 40001, 16, 0);
+  const struct pd_linalg *linalg = side.device->linalg;
+  const struct pd_matrix *grams[2] = {&side.v, &side.gram}, *factor = &side.m;
+  const struct pd_update update =
+      linalg_side_update_of(&side, 0, NULL, NULL, &side.m, PD_SCALE_AS_BEFORE, grams);
+  struct pd_norm norm = linalg_side_norm_of(&side, 2, grams, true);
+  norm.sums_follow = told;
+  assert_int_equal(pd_list_create(side.context, side.device, &nonzeros, &list), POLYAD_OK);
+  assert_int_equal(linalg->update_rows(side.context, 1, &update), POLYAD_OK);
+  assert_int_equal(linalg->update_finish(side.context, 1, &update), POLYAD_OK);
+  assert_int_equal(linalg->model_norm(side.context, 1, &norm), POLYAD_OK);
+  assert_int_equal(
+      linalg->residual(side.context, side.work, &nonzeros, list, &factor, &side.lambda), POLYAD_OK);
+  assert_int_equal(linalg->fetch(side.context, 1, &side.work, (double(*)[PD_SCALARS])scalars),
+                   POLYAD_OK);
+  pd_list_destroy(side.context, list);
+  linalg_side_free(&side);
+}
+
+/* The sums wait for the update, and the host for both, whichever ends first. */
+static void test_norm_beside_sums(void **state) {
+  (void)state;
+  double apart[PD_SCALARS] = {0}, beside[PD_SCALARS] = {0};
+  norm_and_sums(false, apart);
+  norm_and_sums(true, beside);
+  assert_memory_equal(apart, beside, sizeof apart);
+  assert_true(apart[PD_SCALAR_MODEL] > 0 && apart[PD_SCALAR_COVERED] > 0);
+}
+
 /* v with a least pivot of about 10^-k beside its diagonal: two columns that nearly agree. m = x v
  * with entries of x below one, as in an iteration that changes little: its part in the direction
  * that v nearly loses is small. Of any other m the solution is so large that no loss shows. */
@@ -469,4 +508,5 @@ GPU_TESTS(cmocka_unit_test(test_operations), cmocka_unit_test(test_exact_scaling
           cmocka_unit_test(test_rank_deficient), cmocka_unit_test(test_wide),
           cmocka_unit_test(test_rounding), cmocka_unit_test(test_random),
           cmocka_unit_test(test_not_finite), cmocka_unit_test(test_residual),
-          cmocka_unit_test(test_ill_conditioned), cmocka_unit_test(test_refined))
+          cmocka_unit_test(test_norm_beside_sums), cmocka_unit_test(test_ill_conditioned),
+          cmocka_unit_test(test_refined))

@@ -92,7 +92,7 @@ void linalg_side_free(struct linalg_side *side) {
 
 struct pd_norm linalg_side_norm_of(const struct linalg_side *side, int count,
                                    const struct pd_matrix *const *grams, bool spreads) {
-  return (struct pd_norm){side->work, count, grams, &side->peak, &side->lambda, spreads};
+  return (struct pd_norm){side->work, count, grams, &side->peak, &side->lambda, spreads, false};
 }
 
 struct pd_update linalg_side_update_of(struct linalg_side *side, double damp,

@@ -77,10 +77,21 @@ static polyad_status cuda_linalg_weighted_inner(polyad_context *context,
       pd_gpu_finish_inner(sums, blocks, work->rank, lambda->data, work->scalars, stream));
 }
 
+/* Enqueues the norm of one run on the side, on which the last update was finished, so that the sums
+ * of a residual run beside it. They wait for what it waits for, and not for it. */
+static polyad_status norm_apart(polyad_context *context, struct pd_linalg_work *work,
+                                const struct pd_gpu_norm *job) {
+  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
+  PD_TRY(PD_CUDA(context, state, pd_gpu_model_norm(job, 1, work->side)));
+  work->norm_apart = true;
+  return pd_cuda_linalg_leave(context, work);
+}
+
 static polyad_status cuda_linalg_model_norm(polyad_context *context, int runs,
                                             const struct pd_norm *norms) {
   struct pd_cuda_state *state = pd_cuda_state_of(norms->work->device);
   struct pd_gpu_norm jobs[PD_RUNS_AT_ONCE];
+  bool apart = runs == 1 && norms->sums_follow && norms->work->apart;
   for (int k = 0; k < runs; ++k) {
     const struct pd_norm *norm = &norms[k];
     struct pd_linalg_work *work = norm->work;
@@ -92,6 +103,7 @@ static polyad_status cuda_linalg_model_norm(polyad_context *context, int runs,
                                    .scalars = work->scalars,
                                    .rank = work->rank};
   }
+  if (apart) return norm_apart(context, norms->work, jobs);
   return PD_CUDA(context, state, pd_gpu_model_norm(jobs, runs, pd_cuda_stream(state)));
 }
 
@@ -126,8 +138,11 @@ static polyad_status cuda_linalg_residual(polyad_context *context, struct pd_lin
     job.index_bytes[n] = list->index_bytes[n];
     job.factor[n] = pd_gpu_matrix_of(factors[n]);
   }
-  PD_LINALG_ENTER(context, work);
-  PD_TRY(PD_CUDA(context, state, pd_gpu_residual(&job, work->residual, work->scalars, stream)));
+  struct pd_cuda_state *state = pd_cuda_state_of(work->device);
+  if (!work->norm_apart) PD_TRY(pd_cuda_linalg_enter(context, work));
+  PD_TRY(PD_CUDA(context, state,
+                 pd_gpu_residual(&job, work->residual, work->scalars, pd_cuda_stream(state))));
+  PD_TRY(pd_cuda_linalg_enter(context, work));
   return pd_cuda_share_scalars(context, work, PD_SCALAR_RESIDUAL, 2, false);
 }
 

@@ -4,6 +4,7 @@
 
 polyad_status pd_cuda_linalg_enter(polyad_context *context, struct pd_linalg_work *work) {
   PD_CUDA_ENTER(context, work->device);
+  work->norm_apart = false;
   if (!work->apart) return POLYAD_OK;
   work->apart = false;
   return PD_CUDA(context, state, cudaStreamWaitEvent(stream, work->joined, 0));
@@ -18,8 +19,7 @@ static polyad_status linalg_branch(polyad_context *context, struct pd_linalg_wor
   return PD_CUDA(context, state, cudaStreamWaitEvent(work->side, work->fork, 0));
 }
 
-/* After what was enqueued on the side. */
-static polyad_status linalg_leave(polyad_context *context, struct pd_linalg_work *work) {
+polyad_status pd_cuda_linalg_leave(polyad_context *context, struct pd_linalg_work *work) {
   work->apart = true;
   return PD_CUDA(context, pd_cuda_state_of(work->device),
                  cudaEventRecord(work->joined, work->side));
@@ -151,7 +151,7 @@ polyad_status pd_cuda_prepare(polyad_context *context, int runs, const struct pd
   }
   PD_TRY(linalg_branch(context, work));
   PD_TRY(prepare_all(context, 1, updates, work->side));
-  return linalg_leave(context, work);
+  return pd_cuda_linalg_leave(context, work);
 }
 
 /* Sees to the inverses that prepare() has not made. */
@@ -233,7 +233,7 @@ polyad_status pd_cuda_update_finish(polyad_context *context, int runs,
   if (runs == 1 && updates->scaling != PD_SCALE_NORM_2 && work->team == NULL) {
     PD_TRY(linalg_branch(context, work));
     PD_TRY(PD_CUDA(context, state, pd_gpu_finish_update(finish, 1, work->side)));
-    return linalg_leave(context, work);
+    return pd_cuda_linalg_leave(context, work);
   }
   PD_TRY(enter_all(context, runs, updates));
   for (int k = 0; k < runs; ++k)

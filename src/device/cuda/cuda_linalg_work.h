@@ -21,6 +21,7 @@ struct pd_linalg_work {
   cudaStream_t side;
   cudaEvent_t fork, joined; /* before and after that */
   bool apart;               /* the stream has not waited for it */
+  bool norm_apart;          /* all that it has not waited for is the model's norm */
   bool prepared;            /* it made the inverse */
   /* A team that the rows are shared by; NULL: none. Members fold their sums into one list, and
      every member gets all lists: what follows is then done on all, with the same bits. */
@@ -57,6 +58,8 @@ static inline struct pd_gpu_grams pd_gpu_grams_of(int count, const struct pd_mat
 
 /** Makes the device current, and lets what comes next in the stream wait for the side's work. */
 polyad_status pd_cuda_linalg_enter(polyad_context *context, struct pd_linalg_work *work);
+/** After what was enqueued on the side. */
+polyad_status pd_cuda_linalg_leave(polyad_context *context, struct pd_linalg_work *work);
 /** What functions begin with that enqueue work: names the device's `state` and `stream`. */
 #define PD_LINALG_ENTER(context, work)                                                             \
   struct pd_cuda_state *state = pd_cuda_state_of((work)->device);                                  \

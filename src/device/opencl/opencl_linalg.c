@@ -201,7 +201,8 @@ static polyad_status opencl_linalg_model_norm(polyad_context *context, int runs,
     const struct pd_matrix *grams[POLYAD_MAX_ORDER];
     PD_TRY(take_matrices(context, work, 2, LIST(norm->peak, norm->lambda), host));
     PD_TRY(take_modes(context, work, 2, norm->count, -1, norm->grams, gram, grams));
-    const struct pd_norm here = {work->host, norm->count, grams, &host[0], &host[1], norm->spreads};
+    const struct pd_norm here = {work->host, norm->count,   grams, &host[0],
+                                 &host[1],   norm->spreads, false};
     PD_TRY(host_linalg()->model_norm(context, 1, &here));
   }
   return POLYAD_OK;
