@@ -250,7 +250,6 @@ static polyad_status cuda_device_timer_stop(polyad_context *context, const struc
 
 static polyad_status cuda_device_mark(polyad_context *context, const struct pd_device *device,
                                       int number) {
-  unsigned flags = pd_cuda_recording != NULL ? cudaEventRecordExternal : cudaEventRecordDefault;
   PD_CUDA_ENTER(context, device);
   pthread_mutex_lock(&state->lock);
   polyad_status status = POLYAD_OK;
@@ -258,7 +257,8 @@ static polyad_status cuda_device_mark(polyad_context *context, const struct pd_d
     status = PD_CUDA(context, state, cudaEventCreate(&state->marks[number]));
   pthread_mutex_unlock(&state->lock);
   PD_TRY(status);
-  return PD_CUDA(context, state, cudaEventRecordWithFlags(state->marks[number], stream, flags));
+  if (pd_cuda_recording != NULL) return pd_cuda_record_event(context, state, state->marks[number]);
+  return PD_CUDA(context, state, cudaEventRecord(state->marks[number], stream));
 }
 
 static polyad_status between(polyad_context *context, const struct pd_device *device, int first,

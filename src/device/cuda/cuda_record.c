@@ -1,6 +1,7 @@
 /* Recording work as a CUDA graph. It is captured from a stream of its own, so that other threads'
  * work on the device is not captured with it. */
 #include "device/cuda/cuda_state.h"
+#include <string.h>
 
 _Thread_local cudaStream_t pd_cuda_recording;
 
@@ -16,6 +17,44 @@ polyad_status pd_cuda_record_begin(polyad_context *context, const struct pd_devi
   else if (cudaStreamDestroy(stream) != cudaSuccess)
     (void)cudaGetLastError();
   return status;
+}
+
+/* Nodes that the next one of a stream waits for: its own last one, and those of streams joined. */
+enum { BEFORE_MOST = 8 };
+
+/* Lets the next node wait for what this one, an event, has waited for, and not for this one. */
+static polyad_status pass_event(polyad_context *context, struct pd_cuda_state *state,
+                                cudaEvent_t event, cudaGraphNode_t *before, size_t count) {
+  cudaStream_t stream = pd_cuda_recording;
+  PD_TRY(PD_CUDA(context, state, cudaEventRecordWithFlags(event, stream, cudaEventRecordExternal)));
+#if CUDART_VERSION >= 13000
+  cudaError_t code = cudaStreamUpdateCaptureDependencies(stream, before, NULL, count,
+                                                         cudaStreamSetCaptureDependencies);
+#else
+  cudaError_t code =
+      cudaStreamUpdateCaptureDependencies(stream, before, count, cudaStreamSetCaptureDependencies);
+#endif
+  return PD_CUDA(context, state, code);
+}
+
+polyad_status pd_cuda_record_event(polyad_context *context, struct pd_cuda_state *state,
+                                   cudaEvent_t event) {
+  cudaStream_t stream = pd_cuda_recording;
+  enum cudaStreamCaptureStatus capturing;
+  const cudaGraphNode_t *found = NULL;
+  cudaGraphNode_t before[BEFORE_MOST];
+  size_t count = 0;
+#if CUDART_VERSION >= 13000
+  cudaError_t code = cudaStreamGetCaptureInfo(stream, &capturing, NULL, NULL, &found, NULL, &count);
+#else
+  cudaError_t code = cudaStreamGetCaptureInfo_v2(stream, &capturing, NULL, NULL, &found, &count);
+#endif
+  PD_TRY(PD_CUDA(context, state, code));
+  if (count > BEFORE_MOST)
+    return PD_CUDA(context, state,
+                   cudaEventRecordWithFlags(event, stream, cudaEventRecordExternal));
+  if (count > 0) memcpy(before, found, count * sizeof *before);
+  return pass_event(context, state, event, before, count);
 }
 
 static polyad_status instantiate(polyad_context *context, struct pd_cuda_state *state,

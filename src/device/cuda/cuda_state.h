@@ -76,6 +76,10 @@ static inline cudaStream_t pd_cuda_stream(const struct pd_cuda_state *state) {
   PD_TRY(pd_cuda_enter((context), state));                                                         \
   cudaStream_t stream __attribute__((unused)) = pd_cuda_stream(state)
 polyad_status pd_cuda_record_begin(polyad_context *context, const struct pd_device *device);
+/** Records an event whose time each replay notes, and for which nothing in the record waits: marks
+ *  took a fifth of an iteration on small tensors where kernels waited for them. */
+polyad_status pd_cuda_record_event(polyad_context *context, struct pd_cuda_state *state,
+                                   cudaEvent_t event);
 polyad_status pd_cuda_record_end(polyad_context *context, const struct pd_device *device, bool keep,
                                  void **record);
 polyad_status pd_cuda_replay(polyad_context *context, const struct pd_device *device, void *record);
