@@ -36,6 +36,7 @@ static polyad_status scale_guess(struct pd_als *als, const struct pd_matrix *m) 
 struct timed {
   struct pd_als *als;
   double *seconds; /* by modes */
+  int first_mark;
 };
 
 static polyad_status timed_mttkrp(void *user, int n, struct pd_matrix *const *m) {
@@ -46,9 +47,10 @@ static polyad_status timed_mttkrp(void *user, int n, struct pd_matrix *const *m)
   const struct pd_call call = {
       .op = PD_MTTKRP, .mode = n, .factors = als->factor_list, .out = m[0]};
   double begin = pd_seconds();
-  if (device->mark != NULL) PD_TRY(device->mark(context, als->device, 2 * n));
+  int mark = timed->first_mark + 2 * n;
+  if (device->mark != NULL) PD_TRY(device->mark(context, als->device, mark));
   PD_TRY(pd_plan_run(context, als->plan, als->workspace, &call));
-  if (device->mark != NULL) return device->mark(context, als->device, 2 * n + 1);
+  if (device->mark != NULL) return device->mark(context, als->device, mark + 1);
   timed->seconds[n] = pd_seconds() - begin;
   return POLYAD_OK;
 }
@@ -126,8 +128,13 @@ polyad_status pd_als_update_mode(struct pd_als *const *als, int runs, int n,
   return POLYAD_OK;
 }
 
+/* The first mark of the iteration in which factors and spares lie as they do. */
+static int first_mark(const struct pd_als *als, int exchanges) {
+  return exchanges % 2 * 2 * als->order;
+}
+
 static polyad_status als_iterate_enqueue(struct pd_als *als, double *seconds) {
-  struct timed timed = {als, seconds};
+  struct timed timed = {als, seconds, first_mark(als, als->exchanges - 1)};
   const struct pd_als_products own = {timed_mttkrp, &timed};
   for (int n = 0; n < als->order; ++n) {
     PD_TRY(pd_als_update_mode(&als, 1, n, &own));
@@ -181,15 +188,31 @@ static polyad_status run_iteration(struct pd_als *als, double *seconds) {
   return als->device->functions->replay(als->context, als->device, *record);
 }
 
+polyad_status pd_als_read_marks(void *state) {
+  struct pd_als *als = state;
+  if (!als->unread) return POLYAD_OK;
+  als->unread = false;
+  double *seconds = als->run.kernel_seconds + (size_t)als->marked * (size_t)als->order;
+  for (int n = 0; n < als->order; ++n) {
+    int mark = als->first_mark + 2 * n;
+    PD_TRY(als->device->functions->between(als->context, als->device, mark, mark + 1, &seconds[n]));
+  }
+  return POLYAD_OK;
+}
+
+static void note_marks(struct pd_als *als) {
+  als->marked = als->run.iteration;
+  als->first_mark = first_mark(als, als->exchanges - 1);
+  als->unread = als->device->functions->mark != NULL;
+}
+
 /* Updates every factor once (Kolda and Bader 2009, figure 3.3) and computes the fit. */
 static polyad_status als_iterate_update_all(struct pd_als *als, double *seconds) {
-  const struct pd_device_functions *device = als->device->functions;
   if (als->options->nonnegative && als->run.iteration > 0) PD_TRY(pd_als_revive(als));
   PD_TRY(run_iteration(als, seconds));
-  PD_TRY(pd_als_fetch_fit(&als, 1));
-  for (int n = 0; n < als->order && device->mark != NULL; ++n)
-    PD_TRY(device->between(als->context, als->device, 2 * n, 2 * n + 1, &seconds[n]));
-  return POLYAD_OK;
+  PD_TRY(pd_als_read_marks(als));
+  note_marks(als);
+  return pd_als_fetch_fit(&als, 1);
 }
 
 /* In exact arithmetic no iteration raises the residual, unless a ridge pulls. */
@@ -213,6 +236,7 @@ static polyad_status take_care(struct pd_als *als, double *seconds) {
       als->caution *= 100;
     pd_als_forget_records(als);
     PD_TRY(als_iterate_update_all(als, seconds));
+    PD_TRY(pd_als_read_marks(als)); /* of runs side by side nothing else does */
   }
   return POLYAD_OK;
 }

@@ -63,6 +63,11 @@ struct pd_als {
   void *record[2][2]; /* without the sums of a residual, and with them */
   uint64_t position;  /* of the workspace, when the iteration before began */
   int exchanges;      /* iterations in which they changed places: even or odd */
+  /* The marks of the iteration before are read while the device is at work on the next, which sets
+     others. */
+  int marked;     /* the iteration whose marks are to be read */
+  int first_mark; /* the first of them */
+  bool unread;    /* there is one */
 
   struct pd_matrix slices; /* squared norms of the last mode's slices, once a fit needed them */
   struct pd_list *list;    /* the nonzeros as residuals want them, once one was summed */
@@ -188,6 +193,8 @@ bool pd_als_fell(const struct pd_als *als);
 /** The end of an iteration whose fit is known: where it fell the iteration is done again with more
  *  damping, by MTTKRPs of its own. Fills in the row. */
 polyad_status pd_als_complete(struct pd_als *als, polyad_trace_row *row, double *kernel_seconds);
+/** Reads the marks that are still to be read. */
+polyad_status pd_als_read_marks(void *als);
 /** One iteration, whether it was a breakdown, and whether it met the tolerance: see pd_method. */
 polyad_status pd_als_iterate(void *als, polyad_trace_row *row, double *kernel_seconds);
 polyad_status pd_als_judge(void *als, const polyad_trace_row *row, bool *breaks);

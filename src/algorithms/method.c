@@ -222,6 +222,7 @@ static polyad_status run_starts(struct pd_run *run, polyad_run_info *info) {
       break;
     }
     PD_TRY(status);
+    if (run->method->end != NULL) PD_TRY(run->method->end(run->state));
     PD_TRY(note_start(run, reason));
     double score = run->starts[start].objective;
     if (start == 0 || score > highest) {

@@ -21,7 +21,8 @@ struct pd_method {
    *  always one. */
   polyad_status (*guess)(void *state);
   /** One iteration: fills in the row but for its number and time, and puts the seconds of its
-   *  kernels into `kernel_seconds`. run->iteration counts those done before. */
+   *  kernels into `kernel_seconds`, or leaves that to the next one or to end(). run->iteration
+   * counts those done before. */
   polyad_status (*iterate)(void *state, polyad_trace_row *row, double *kernel_seconds);
   /** Called after an iteration that is not recorded yet: whether the run broke down in it. Then the
    *  state has gone back to that of the iteration before, and the row is forgotten. NULL: never. */
@@ -33,6 +34,9 @@ struct pd_method {
   bool (*stagnates)(const void *state);
   bool shared;    /* runs on a plan that a team shares */
   bool validates; /* checkpoints keep the validation error of every row of the trace */
+  /** Called when a start has ended, before it is reported: what iterations have left to do, such
+   *  as the seconds of their kernels. NULL: nothing. */
+  polyad_status (*end)(void *state);
   /** The objective of the current factors. */
   double (*score)(const void *state);
   /** Lists all numbers that iterations go on from: see archive.h. */

@@ -45,7 +45,7 @@ struct pd_roof_job;
 struct pd_rows_launch;
 struct pd_rows_shape;
 
-enum { PD_DEVICE_MARKS = 2 * POLYAD_MAX_ORDER };
+enum { PD_DEVICE_MARKS = 4 * POLYAD_MAX_ORDER };
 
 /** A way for data of the host beside the device's work: pieces are copied in turn to a few places
  * of the device's memory, its slots, while work on earlier ones goes on. */
