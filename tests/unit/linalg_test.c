@@ -281,7 +281,7 @@ static void threads_do_not_show_in_updates(void **state) {
     const struct pd_matrix *grams[1] = {&s[k].gram};
     OK(pd_cpu_linalg.update_rows(s[k].context, 1, &update));
     OK(pd_cpu_linalg.update_finish(s[k].context, 1, &update));
-    const struct pd_norm norm = {s[k].work, 1, grams, &s[k].peak, &s[k].lambda, true};
+    const struct pd_norm norm = {s[k].work, 1, grams, &s[k].peak, &s[k].lambda, true, false};
     OK(pd_cpu_linalg.model_norm(s[k].context, 1, &norm));
     OK(pd_cpu_linalg.fetch(s[k].context, 1, &s[k].work, &scalar[k]));
     pd_matrix_destroy(s[k].context, &slices);
@@ -422,7 +422,7 @@ static void small_operations(void **state) {
     set(&s.lambda, 0, r, 2 + (double)r);
   OK(pd_cpu_linalg.weighted_inner(s.context, s.work, &s.m, &s.x, &s.lambda));
   fill(&s.peak, 8, 0);
-  const struct pd_norm norm = {s.work, 3, list, &s.peak, &s.lambda, false};
+  const struct pd_norm norm = {s.work, 3, list, &s.peak, &s.lambda, false, false};
   OK(pd_cpu_linalg.model_norm(s.context, 1, &norm));
   OK(pd_cpu_linalg.fetch(s.context, 1, &s.work, &scalar));
   long double inner = 0, form = 0, peaks = 0;
