@@ -140,6 +140,7 @@ COMMANDS = {
     ("split", "x.tns", "-o", "part"): {"read", "iterations", "write"},
     ("generate", "--dims", "9,8,7", "--nnz", "50", "-r", "1", "--truth", "t.ktensor", "g.tns"):
         {"iterations", "write"},
+    ("generate", "--dims", "9,8,7", "--nnz", "50", "s.tns"): {"write"},
     ("report", "m.ktensor", "x.tns", "-o", "r.html"): {"read", "write"},
     ("bench", "end-to-end", "x.tns", "-r", "2", "-i", "2"): {"read", "build", "init", "iterations"},
     ("formats",): set(),
