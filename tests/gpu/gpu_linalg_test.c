@@ -3,7 +3,7 @@
 #include "gpu/gpu_context.h"
 #include "gpu/linalg_side.h"
 #include "harness.h"
-#include "oracle/rounding.h"
+#include "rounded_matrix.h"
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>

@@ -27,6 +27,10 @@ done < <(grep -rnE '\bstate(_of\([^)]*\)+)?->stream\b' src --include='*.c' --inc
 while read -r found; do
   complain "$found: expected 'at least'"
 done < <(grep -rnE '"[^"]*\bexpected [^"]*([0-9d%] or more|[a-z] at least")' src cli --include='*.c' --include='*.cu')
+# The oracle shares nothing with the library but public types.
+while read -r found; do
+  complain "$found: expected headers of the oracle's own, of C or <polyad/...>"
+done < <(grep -nE '#include "' tests/oracle/* | grep -vE '"(oracle/)?[a-z_]+_oracle\.h"|"oracle/(real|rounding)\.h"')
 # A file opens with a comment, or its header does. Instances of one set or type have their body's.
 while read -r file; do
   [[ $file =~ _(plain|avx2|avx512|f32|f64)\.[a-z]+$ ]] && continue

@@ -3,7 +3,7 @@
 #include "als_fixture.h"
 #include "formats/format.h"
 #include "linalg/linalg.h"
-#include "oracle/rounding.h"
+#include "core/half.h"
 #include "plan/plan.h"
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * here the CPU with a table that says so. */
 #include "als_fixture.h"
 #include "linalg/linalg.h"
-#include "oracle/rounding.h"
+#include "rounded_matrix.h"
 #include "plan/plan.h"
 #include <math.h>
 #include <stdio.h>

@@ -3,6 +3,7 @@
 #include "core/random.h"
 #include "formats/tables.h"
 #include "harness.h"
+#include "oracle/rounding.h"
 #include "oracle/ttmc_oracle.h"
 #include "unit/format_fixture.h"
 #include "unit/hls_fixture.h"
@@ -66,6 +67,33 @@ static void half_precision_rounds_to_nearest(void **state) {
     assert_true(fabs(half - (double)x) <= 0x1p-11 * fabs((double)x) + 0x1p-25);
     assert_true(fabsf(pd_float_of_bfloat(pd_bfloat_of(x)) - x) <= 0x1p-8F * fabsf(x));
     assert_true(fabsf(pd_tf32_of(x) - x) <= 0x1p-11F * fabsf(x));
+  }
+}
+
+/* Floats of any bits, and those in the middle between two numbers of a type and next to it. */
+static float any_float(uint64_t k) {
+  uint32_t bits = (uint32_t)pd_random_u64(7, 1, k);
+  static const uint32_t kept[] = {0xffffffff, 0xffff8000, 0xffff0000, 0xfffff000, 0xffffe000};
+  bits = (bits & kept[k % 5]) + (uint32_t)(k / 5 % 3) - 1; /* -1, 0 or 1 unit in the last place */
+  if (k % 2 == 0)
+    bits = (bits & 0x807fffff) | (uint32_t)(100 + k / 2 % 46) << 23; /* half's sizes */
+  return pd_float_of_bits(bits);
+}
+
+static void conversions_are_the_oracle_s(void **state) {
+  (void)state;
+  for (uint64_t k = 0; k < 300000; ++k) {
+    float x = any_float(k);
+    const float found[] = {pd_float_of_half(pd_half_of((double)x)),
+                           pd_float_of_bfloat(pd_bfloat_of(x)), pd_tf32_of(x)};
+    const float expected[] = {rounding_of(POLYAD_COMPUTE_F16, x),
+                              rounding_of(POLYAD_COMPUTE_BF16, x),
+                              rounding_of(POLYAD_COMPUTE_TF32, x)};
+    for (int type = 0; type < 3; ++type)
+      if (isnan(x) ? !isnan(found[type])
+                   : pd_bits_of_float(found[type]) != pd_bits_of_float(expected[type]))
+        fail_msg("type %d of %a: %a found, expected %a", type, (double)x, (double)found[type],
+                 (double)expected[type]);
   }
 }
 
@@ -396,6 +424,7 @@ static void others_refuse_compute_types(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(half_precision_rounds_to_nearest),
+      cmocka_unit_test(conversions_are_the_oracle_s),
       cmocka_unit_test(packed_numbers_come_back),
       cmocka_unit_test(numbers_without_bits_write_nothing),
       cmocka_unit_test(indices_are_linear),
