@@ -1,9 +1,9 @@
 /* CP-ALS with factors in bfloat16 for a time: when that begins and ends, that it ends at the fit of
  * a run without, and who is refused. The device is the CPU with tables that say that it can. */
 #include "als_fixture.h"
+#include "core/half.h"
 #include "formats/format.h"
 #include "linalg/linalg.h"
-#include "core/half.h"
 #include "plan/plan.h"
 #include <math.h>
 #include <stdio.h>

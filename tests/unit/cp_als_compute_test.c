@@ -2,8 +2,8 @@
  * here the CPU with a table that says so. */
 #include "als_fixture.h"
 #include "linalg/linalg.h"
-#include "rounded_matrix.h"
 #include "plan/plan.h"
+#include "rounded_matrix.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
