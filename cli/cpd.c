@@ -400,8 +400,8 @@ static int write_all(struct cpd *cpd, int argc, char **argv) {
     if (status == 0) status = told;
   }
   if (status == 0)
-    cli_tell_stopped(&cpd->session, cpd->info.iterations,
-                     cpd->output != NULL ? cpd->output : cpd->report, cpd->run.checkpoint);
+    cli_tell_stopped(&cpd->session, &cpd->info, cpd->output != NULL ? cpd->output : cpd->report,
+                     cpd->run.checkpoint);
   return status;
 }
 

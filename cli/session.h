@@ -196,10 +196,11 @@ void cli_iterations_begin(struct cli_session *session);
 int cli_iterations_end(struct cli_session *session, polyad_status done);
 /** Exit status for a signal that came while computing (130, 143, 129, 152), or 0. */
 int cli_signal_status(void);
-/** After such a signal: says after which iteration the run was stopped, where its model is and how
- *  to go on. `output` and `checkpoint` may be NULL. */
-void cli_tell_stopped(const struct cli_session *session, int iterations, const char *output,
-                      const char *checkpoint);
+/** After such a signal, to this process or to another that computes with it: says after which
+ *  iteration the run was stopped, where its model is and how to go on. `output` and `checkpoint`
+ * may be NULL. */
+void cli_tell_stopped(const struct cli_session *session, const polyad_run_info *info,
+                      const char *output, const char *checkpoint);
 
 /** Flushes standard output. 0, or an exit status after an error (quiet when the reader has gone).
  */

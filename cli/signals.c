@@ -67,11 +67,11 @@ void cli_computing_end(void) {
 
 int cli_signal_status(void) { return met == 0 ? 0 : 128 + met; }
 
-void cli_tell_stopped(const struct cli_session *session, int iterations, const char *output,
-                      const char *checkpoint) {
-  if (met == 0) return;
+void cli_tell_stopped(const struct cli_session *session, const polyad_run_info *info,
+                      const char *output, const char *checkpoint) {
+  if (met == 0 && info->reason != POLYAD_REASON_CANCELLED) return;
   bool resumable = checkpoint != NULL && access(checkpoint, R_OK) == 0;
-  cli_talk(session, "polyad: stopped after iteration %d", iterations);
+  cli_talk(session, "polyad: stopped after iteration %d", info->iterations);
   if (output != NULL) cli_talk(session, "; model in %s", output);
   if (resumable) cli_talk(session, "; go on with --resume %s", checkpoint);
   cli_talk(session, "%s\n",

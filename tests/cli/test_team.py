@@ -221,11 +221,9 @@ def rank_of(pid):
     return next(w.split("=")[1] for w in words if w.startswith("OMPI_COMM_WORLD_RANK="))
 
 
-def check_killed(noisy, seconds, which):
-    """A process that is killed so long after the start ends all within 30 s. Open MPI's launcher names its
-    rank; MPICH's kills the others at once and names any of them, or tells how one's start was aborted for
-    want of the killed one's memory."""
-    process = subprocess.Popen(words(3, "cpd", "x.ptn", "-r", "4", "-i", "100000000", "--tol", "0"),
+def start_three(noisy, *more):
+    """The launcher of three processes that would compute for ever, and theirs."""
+    process = subprocess.Popen(words(3, "cpd", "x.ptn", "-r", "4", "-i", "100000000", "--tol", "0", *more),
                                cwd=noisy.folder, env=environment(), stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 30
@@ -233,6 +231,14 @@ def check_killed(noisy, seconds, which):
         time.sleep(0.05)
     ranks = children(process)
     assert len(ranks) == 3
+    return process, ranks
+
+
+def check_killed(noisy, seconds, which):
+    """A process that is killed so long after the start ends all within 30 s. Open MPI's launcher names its
+    rank; MPICH's kills the others at once and names any of them, or tells how one's start was aborted for
+    want of the killed one's memory."""
+    process, ranks = start_three(noisy)
     time.sleep(seconds)
     named = " RUNNING AT" if "mpich" in launcher[0] else f"process rank {rank_of(ranks[which])} "
     os.kill(ranks[which], signal.SIGKILL)
@@ -245,6 +251,19 @@ def check_killed(noisy, seconds, which):
 @pytest.mark.skipif(shutil.which("ps") is None, reason="needs ps")
 def test_a_killed_process_ends_all(noisy):
     check_killed(noisy, 0.5, 1)
+
+
+@pytest.mark.skipif(shutil.which("ps") is None, reason="needs ps")
+def test_a_signal_to_one_process_keeps_the_model(noisy):
+    """Whichever it is; the first says so."""
+    process, ranks = start_three(noisy, "-o", "kept.ktensor", "--checkpoint", "c", "--checkpoint-every", "1")
+    deadline = time.monotonic() + 30
+    while not noisy.path("c").exists() and time.monotonic() < deadline:  # all are computing then
+        time.sleep(0.05)
+    os.kill(ranks[2], signal.SIGTERM)
+    told = "".join(process.communicate(timeout=30))
+    assert process.returncode != 0 and told.count("polyad: stopped after iteration ") == 1, told
+    noisy.ok("score", "kept.ktensor", "kept.ktensor")
 
 
 @pytest.mark.long
