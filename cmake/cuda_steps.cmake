@@ -48,7 +48,7 @@ function(polyad_cuda_codes result steps)
   set(${result} "${options}" PARENT_SCOPE)
 endfunction()
 
-# polyad_cuda_architectures(target): compiles the target's CUDA sources so.
+# polyad_cuda_architectures(target): gives each CUDA source of the target the options of its steps.
 function(polyad_cuda_architectures target)
   set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES OFF)
   get_target_property(sources ${target} SOURCES)

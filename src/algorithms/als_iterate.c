@@ -128,7 +128,8 @@ polyad_status pd_als_update_mode(struct pd_als *const *als, int runs, int n,
   return POLYAD_OK;
 }
 
-/* The first mark of the iteration in which factors and spares lie as they do. */
+/* The number of an iteration's first mark: iterations have two sets of marks in turn, as they have
+ * two ways in which factors and spares lie. */
 static int first_mark(const struct pd_als *als, int exchanges) {
   return exchanges % 2 * 2 * als->order;
 }
@@ -236,7 +237,7 @@ static polyad_status take_care(struct pd_als *als, double *seconds) {
       als->caution *= 100;
     pd_als_forget_records(als);
     PD_TRY(als_iterate_update_all(als, seconds));
-    PD_TRY(pd_als_read_marks(als)); /* of runs side by side nothing else does */
+    PD_TRY(pd_als_read_marks(als)); /* runs side by side do not come to where others read them */
   }
   return POLYAD_OK;
 }

@@ -63,11 +63,11 @@ struct pd_als {
   void *record[2][2]; /* without the sums of a residual, and with them */
   uint64_t position;  /* of the workspace, when the iteration before began */
   int exchanges;      /* iterations in which they changed places: even or odd */
-  /* The marks of the iteration before are read while the device is at work on the next, which sets
-     others. */
-  int marked;     /* the iteration whose marks are to be read */
-  int first_mark; /* the first of them */
-  bool unread;    /* there is one */
+  /* The marks of an iteration are read while the device is at work on the next one, which sets
+     other marks. */
+  bool unread;    /* whether there are marks to read */
+  int marked;     /* the iteration that set them */
+  int first_mark; /* number of its first mark */
 
   struct pd_matrix slices; /* squared norms of the last mode's slices, once a fit needed them */
   struct pd_list *list;    /* the nonzeros as residuals want them, once one was summed */

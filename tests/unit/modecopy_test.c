@@ -286,48 +286,35 @@ static void damage_of_partitions_is_found(void **state) {
 
 /* ---- inputs ---------------------------------------------------------------------------------- */
 
-/* Modes of 10^5 slices each, of which an even spread tells no order: the leaf is the one whose
- * fibers are the fewest. */
-static void the_leaf_has_the_fewest_fibers(void **state) {
-  (void)state;
-  for (int order = 3; order <= 5; ++order)
-    for (int mode = 0; mode < order; ++mode)
-      for (int leaf = 0; leaf < order; ++leaf) {
-        if (leaf == mode) continue;
-        struct pd_traits traits = {.order = order, .nnz = 10000000};
-        struct pd_ordered_sizes sizes = {.rows = {[6] = 100000}, .nonzeros = {[6] = 10000000}};
-        struct pd_ordered chosen = {0};
-        for (int n = 0; n < order; ++n) {
-          traits.dims[n] = traits.nonempty[n] = 100000;
-          traits.fibers[n] = n == leaf ? 1000000 : 10000000;
-        }
-        const struct pd_ordered_job job = {
-            .traits = &traits, .rank = 32, .kernel = POLYAD_KERNEL_MTTKRP, .mode = mode};
-        pd_ordered_choose_inputs(&job, POLYAD_F32, &sizes, &chosen);
-        assert_int_equal(chosen.inputs, order - 1);
-        assert_int_equal(chosen.input[order - 2], leaf);
-      }
+/* The order chosen where one mode has `slices` slices and the fewest fibers, and the others 10^5
+ * slices each, of which an even spread tells no order. */
+static struct pd_ordered chosen_beside(int order, int mode, int other, uint64_t slices,
+                                       polyad_kernel kernel) {
+  struct pd_traits traits = {.order = order, .nnz = 10000000};
+  const struct pd_ordered_sizes sizes = {.rows = {[6] = 100000}, .nonzeros = {[6] = 10000000}};
+  const struct pd_ordered_job job = {.traits = &traits, .rank = 32, .kernel = kernel, .mode = mode};
+  struct pd_ordered chosen = {0};
+  for (int n = 0; n < order; ++n) {
+    traits.dims[n] = traits.nonempty[n] = n == other ? slices : 100000;
+    traits.fibers[n] = n == other ? 1000000 : 10000000;
+  }
+  pd_ordered_choose_inputs(&job, POLYAD_F32, &sizes, &chosen);
+  assert_int_equal(chosen.inputs, order - 1);
+  return chosen;
 }
 
-/* The outermost input of TTMc is the one of the fewest rows, whatever the fibers. */
-static void ttmc_begins_with_the_shortest_input(void **state) {
+/* MTTKRP: the leaf is the input whose fibers are the fewest. TTMc: the outermost input is the one
+ * of the fewest rows, whatever the fibers. */
+static void inputs_are_sorted_for_the_kernel(void **state) {
   (void)state;
   for (int order = 3; order <= 5; ++order)
     for (int mode = 0; mode < order; ++mode)
-      for (int shortest = 0; shortest < order; ++shortest) {
-        if (shortest == mode) continue;
-        struct pd_traits traits = {.order = order, .nnz = 10000000};
-        struct pd_ordered_sizes sizes = {.rows = {[6] = 100000}, .nonzeros = {[6] = 10000000}};
-        struct pd_ordered chosen = {0};
-        for (int n = 0; n < order; ++n) {
-          traits.dims[n] = traits.nonempty[n] = n == shortest ? 50 : 100000;
-          traits.fibers[n] = n == shortest ? 1000000 : 10000000;
-        }
-        const struct pd_ordered_job job = {
-            .traits = &traits, .rank = 32, .kernel = POLYAD_KERNEL_TTMC, .mode = mode};
-        pd_ordered_choose_inputs(&job, POLYAD_F32, &sizes, &chosen);
-        assert_int_equal(chosen.inputs, order - 1);
-        assert_int_equal(chosen.input[0], shortest);
+      for (int other = 0; other < order; ++other) {
+        if (other == mode) continue;
+        struct pd_ordered chosen = chosen_beside(order, mode, other, 100000, POLYAD_KERNEL_MTTKRP);
+        assert_int_equal(chosen.input[order - 2], other);
+        chosen = chosen_beside(order, mode, other, 50, POLYAD_KERNEL_TTMC);
+        assert_int_equal(chosen.input[0], other);
       }
 }
 
@@ -367,9 +354,8 @@ static void moved_nonzeros_keep_neighbours(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(ttmc_begins_with_the_shortest_input),
       cmocka_unit_test(moved_nonzeros_keep_neighbours),
-      cmocka_unit_test(the_leaf_has_the_fewest_fibers),
+      cmocka_unit_test(inputs_are_sorted_for_the_kernel),
       cmocka_unit_test(the_scheme_depends_on_the_length),
       cmocka_unit_test(indices_are_dealt_by_degree),
       cmocka_unit_test(scheme_1_is_not_within_four_thirds),

@@ -32,8 +32,8 @@ polyad_status pd_ordered_scratch_fill(polyad_context *context, uint64_t nnz, int
                                       uint64_t rank, polyad_type type,
                                       struct pd_ordered_scratch *scratch);
 
-/** The most additions that a product goes through: those of a segment, of a block's groups (at most
- *  64), and of the blocks (of at least eight segments) that a row spans. */
+/** The most additions that a product goes through in a plain sum: those of a segment, of a block's
+ * groups (at most 64), and of the blocks (of at least eight segments) that a row spans. */
 static inline uint64_t pd_ordered_sum_depth(const struct pd_ordered_scratch *scratch,
                                             uint64_t longest_row) {
   uint64_t segment = (uint64_t)scratch->segment[0];
