@@ -195,7 +195,7 @@ static const struct cli_option option_table[] = {
     CLI_READ_OPTIONS(struct bench),
     CLI_COMMON_OPTIONS(struct bench)};
 
-static const struct cli_usage usage = {
+const struct cli_usage cli_bench_usage = {
     .command = "bench",
     .synopsis = "KERNEL [FILE | like:NAME[@SCALE]] [options]",
     .summary =
@@ -220,7 +220,8 @@ static const struct cli_usage usage = {
     .example = "  polyad bench mttkrp like:uber -r 32 --format all",
     CLI_OPTIONS(option_table),
     .least_arguments = 1,
-    .most_arguments = 2};
+    .most_arguments = 2,
+    .measures = true};
 
 int cli_bench(int argc, char **argv) {
   struct bench bench = {.format = "auto",
@@ -235,7 +236,7 @@ int cli_bench(int argc, char **argv) {
   char command[2048];
   join(argc, argv, command, sizeof command);
   cli_session_init(&bench.session);
-  int first, which, status = cli_parse(&usage, argc, argv, &bench, &first);
+  int first, which, status = cli_parse(&cli_bench_usage, argc, argv, &bench, &first);
   if (status != 0) return status < 0 ? cli_finish_output() : status;
   bench.kernel = argv[first];
   bench.warm = strcmp(bench.cache, "cold") != 0;

@@ -52,13 +52,13 @@ static const struct cli_option option_table[] = {
                .choices = CELLS),
     CLI_MATCH_OPTIONS(struct anomalies),
     CLI_HEADING("output"),
-    CLI_OPTION(struct anomalies, OUTPUT, output, "output", "FILE",
+    CLI_OPTION(struct anomalies, RESULT, output, "output", "FILE",
                "write the table as comma-separated text; - is standard\noutput", .letter = 'o'),
     CLI_READ_OPTIONS(struct anomalies),
     CLI_TRANSFORM_OPTIONS(struct anomalies),
     CLI_COMMON_OPTIONS(struct anomalies)};
 
-static const struct cli_usage usage = {
+const struct cli_usage cli_anomalies_usage = {
     .command = "anomalies",
     .synopsis = "MODEL FILE [options]",
     .summary =
@@ -305,7 +305,7 @@ int cli_anomalies(int argc, char **argv) {
   cli_session_init(&a.session);
   cli_new_data_init(&a.data);
   polyad_anomaly_options_init(&a.options);
-  int first, status = cli_parse(&usage, argc, argv, &a, &first);
+  int first, status = cli_parse(&cli_anomalies_usage, argc, argv, &a, &first);
   if (status != 0) return status < 0 ? cli_finish_output() : status;
   if (a.mode_text != NULL && strcmp(a.by, "cell") == 0)
     return cli_usage_error("--mode found; expected it with --by slice or --by index");

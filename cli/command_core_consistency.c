@@ -17,7 +17,7 @@ static const struct cli_option option_table[] = {CLI_READ_OPTIONS(struct consist
                                                  CLI_TRANSFORM_OPTIONS(struct consistency),
                                                  CLI_COMMON_OPTIONS(struct consistency)};
 
-static const struct cli_usage usage = {
+const struct cli_usage cli_core_consistency_usage = {
     .command = "core-consistency",
     .synopsis = "MODEL FILE [options]",
     .summary =
@@ -69,7 +69,7 @@ static int run(struct consistency *c) {
 int cli_core_consistency(int argc, char **argv) {
   struct consistency c = {.value = 0};
   cli_session_init(&c.session);
-  int first, status = cli_parse(&usage, argc, argv, &c, &first);
+  int first, status = cli_parse(&cli_core_consistency_usage, argc, argv, &c, &first);
   if (status != 0) return status < 0 ? cli_finish_output() : status;
   c.model_file = argv[first];
   c.file = argv[first + 1];

@@ -93,17 +93,18 @@ static const struct cli_option option_table[] = {
                "Gaussian noise, relative to the signal"),
     CLI_OPTION(struct generate, FLAG, poisson, "poisson", NULL,
                "values are Poisson counts of the model"),
-    CLI_OPTION(struct generate, TEXT, truth, "truth", "FILE", "write the model (ktensor)"),
+    CLI_OPTION(struct generate, RESULT, truth, "truth", "FILE", "write the model (ktensor)"),
     CLI_COMMON_OPTIONS(struct generate)};
 
-static const struct cli_usage base_usage = {
+const struct cli_usage cli_generate_usage = {
     .command = "generate",
     .synopsis = "[options] OUT",
     .example = "  polyad generate --dims 100,200,300 --nnz 50000 --rank 4 --noise 0.1 \\\n"
                "      --truth truth.ktensor data.tns",
     CLI_OPTIONS(option_table),
     .least_arguments = 1,
-    .most_arguments = 1};
+    .most_arguments = 1,
+    .result_arguments = 1};
 
 static int parse(struct generate *g, int argc, char **argv) {
   char summary[900];
@@ -114,7 +115,7 @@ static int parse(struct generate *g, int argc, char **argv) {
   for (int k = 0; polyad_generate_like_name(k) != NULL && at < (int)sizeof summary; ++k)
     at += snprintf(summary + at, sizeof summary - (size_t)at, "%s%s", k % 9 == 0 ? "\n  " : " ",
                    polyad_generate_like_name(k));
-  struct cli_usage usage = base_usage;
+  struct cli_usage usage = cli_generate_usage;
   usage.summary = summary;
   int first, status = cli_parse(&usage, argc, argv, g, &first);
   if (status != 0) return status;

@@ -46,7 +46,7 @@ static const struct cli_option option_table[] = {
     CLI_READ_OPTIONS(struct plan),
     CLI_COMMON_OPTIONS(struct plan)};
 
-static const struct cli_usage usage = {
+const struct cli_usage cli_plan_usage = {
     .command = "plan",
     .synopsis = "FILE -r RANK [options]",
     .summary =
@@ -57,7 +57,8 @@ static const struct cli_usage usage = {
     .example = "  polyad plan big.ptn -r 32 --ranks 64 --memory 128G --network 100Gbit",
     CLI_OPTIONS(option_table),
     .least_arguments = 1,
-    .most_arguments = 1};
+    .most_arguments = 1,
+    .measures = true};
 
 /* Bits or bytes a second: "100Gbit" (powers of ten) or a size. */
 static bool read_rate(const char *text, double *bytes) {
@@ -80,7 +81,7 @@ static bool read_rate(const char *text, double *bytes) {
 
 static int parse(struct plan *plan, int argc, char **argv) {
   char quoted[CLI_QUOTE_BYTES];
-  int first, status = cli_parse(&usage, argc, argv, plan, &first);
+  int first, status = cli_parse(&cli_plan_usage, argc, argv, plan, &first);
   if (status != 0) return status;
   plan->file = argv[first];
   if (plan->rank == 0) return cli_usage_error("the rank is missing; give -r R");

@@ -21,7 +21,7 @@ struct predict {
 
 static const struct cli_option option_table[] = {
     CLI_HEADING("prediction"),
-    CLI_OPTION(struct predict, OUTPUT, output, "output", "PATH",
+    CLI_OPTION(struct predict, RESULT, output, "output", "PATH",
                "write the predicted values, in a tensor file of FILE's cells\nand labels",
                .letter = 'o'),
     CLI_OPTION(struct predict, COUNT, k, "top", "K",
@@ -35,7 +35,7 @@ static const struct cli_option option_table[] = {
     CLI_READ_OPTIONS(struct predict),
     CLI_COMMON_OPTIONS(struct predict)};
 
-static const struct cli_usage usage = {
+const struct cli_usage cli_predict_usage = {
     .command = "predict",
     .synopsis = "MODEL FILE [options]",
     .summary =
@@ -177,7 +177,7 @@ int cli_predict(int argc, char **argv) {
   struct predict p = {.k = 10};
   cli_session_init(&p.session);
   p.session.zeros = NULL;
-  int first, status = cli_parse(&usage, argc, argv, &p, &first);
+  int first, status = cli_parse(&cli_predict_usage, argc, argv, &p, &first);
   if (status != 0) return status < 0 ? cli_finish_output() : status;
   if (p.session.zeros == NULL) p.session.zeros = "keep";
   p.model_file = argv[first];

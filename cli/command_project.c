@@ -45,14 +45,14 @@ static const struct cli_option option_table[] = {
     CLI_OPTION(struct project, REAL, tolerance, "tol", "X",
                "of several modes: stop when no row changes by more\n(default 1e-10)"),
     CLI_HEADING("output"),
-    CLI_OPTION(struct project, OUTPUT, output, "output", "PATH",
+    CLI_OPTION(struct project, RESULT, output, "output", "PATH",
                "write the model with the new rows, as polyad cpd does", .letter = 'o'),
     CLI_OPTION(struct project, COUNT, top, "top", "K",
                "entries shown per mode and component (default 5)", .most = 100),
     CLI_READ_OPTIONS(struct project),
     CLI_COMMON_OPTIONS(struct project)};
 
-static const struct cli_usage usage = {
+const struct cli_usage cli_project_usage = {
     .command = "project",
     .synopsis = "MODEL NEW --mode N [options]",
     .summary =
@@ -220,7 +220,7 @@ int cli_project(int argc, char **argv) {
   cli_session_init(&p.session);
   cli_new_data_init(&p.data);
   polyad_project_options_init(&p.options);
-  int first, status = cli_parse(&usage, argc, argv, &p, &first);
+  int first, status = cli_parse(&cli_project_usage, argc, argv, &p, &first);
   if (status != 0) return status < 0 ? cli_finish_output() : status;
   if (p.mode_text == NULL)
     return cli_usage_error("the mode is missing; give it with --mode N (see polyad project "

@@ -1,6 +1,7 @@
 /* polyad rank: how many components a tensor supports. */
 #include "command.h"
 #include "json.h"
+#include "manifest.h"
 #include "names.h"
 #include "phases.h"
 #include "report.h"
@@ -65,7 +66,7 @@ static const struct cli_option option_table[] = {
     CLI_TRANSFORM_OPTIONS(struct rank),
     CLI_COMMON_OPTIONS(struct rank)};
 
-static const struct cli_usage usage = {
+const struct cli_usage cli_rank_usage = {
     .command = "rank",
     .synopsis = "FILE [options]",
     .summary =
@@ -118,7 +119,7 @@ static int parse_ranks(struct rank *rank) {
 }
 
 static int parse(struct rank *rank, int argc, char **argv) {
-  int first, status = cli_parse(&usage, argc, argv, rank, &first);
+  int first, status = cli_parse(&cli_rank_usage, argc, argv, rank, &first);
   if (status != 0) return status;
   rank->file = argv[first];
   if (rank->folds == 1) return cli_usage_error("--folds 1 found; expected 0, or 2 to 64");
@@ -289,6 +290,7 @@ static int check_files(struct rank *rank) {
       {"--report", rank->report},
       {"FILE.prev of --checkpoint", rank->checkpoint != NULL ? previous : NULL}};
   int status = cli_check_inputs(outputs, 2, &rank->resume, 1);
+  cli_manifest_replaced(session, rank->resume);
   if (status == 0) status = cli_check_outputs(session, outputs, 3, &rank->file, 1);
   return status != 0 ? status : cli_check_outputs(session, beside, 3, &rank->file, 1);
 }

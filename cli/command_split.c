@@ -35,7 +35,7 @@ static const struct cli_option option_table[] = {
                "the mode in which they differ, by number (from 1) or name\n(default: the last)",
                .letter = 'm'),
     CLI_HEADING("output"),
-    CLI_OPTION(struct split, OUTPUT, output, "output", "PREFIX",
+    CLI_OPTION(struct split, RESULT, output, "output", "PREFIX",
                "beginning of the files' names (required)", .letter = 'o'),
     CLI_OPTION(struct split, TEXT, type, "type", "EXTENSION",
                "of the files: ptn (default), or another of polyad help files"),
@@ -43,7 +43,7 @@ static const struct cli_option option_table[] = {
     CLI_TRANSFORM_OPTIONS(struct split),
     CLI_COMMON_OPTIONS(struct split)};
 
-static const struct cli_usage usage = {
+const struct cli_usage cli_split_usage = {
     .command = "split",
     .synopsis = "FILE --output PREFIX [options]",
     .summary =
@@ -56,7 +56,7 @@ static const struct cli_usage usage = {
     .most_arguments = 1};
 
 static int parse(struct split *split, int argc, char **argv) {
-  int first, status = cli_parse(&usage, argc, argv, split, &first);
+  int first, status = cli_parse(&cli_split_usage, argc, argv, split, &first);
   if (status != 0) return status;
   split->file = argv[first];
   if (split->output == NULL)

@@ -94,8 +94,6 @@ static int build_plan(struct tucker *tucker) {
   polyad_tensor *tensor = NULL;
   int status = cli_read_tensor(session, tucker->file, &tensor);
   if (status != 0) return status;
-  if (session->json != NULL || tucker->report != NULL)
-    tucker->tensor_hash = polyad_tensor_hash(tensor);
   cli_phase(CLI_BUILD);
   status = spread_ranks(tucker, tensor);
   if (status != 0) {
@@ -157,12 +155,7 @@ static int write_model(struct tucker *tucker) {
 }
 
 static cJSON *make_json(const struct tucker *tucker) {
-  const struct cli_run run = {.command = "tucker",
-                              .tensor_hash = tucker->tensor_hash,
-                              .model_hash = polyad_ttensor_hash(tucker->model),
-                              .file = tucker->file,
-                              .plan = tucker->plan,
-                              .info = &tucker->info};
+  const struct cli_run run = {.file = tucker->file, .plan = tucker->plan, .info = &tucker->info};
   int order = polyad_plan_order(tucker->plan);
   cJSON *o = cJSON_CreateObject();
   cli_json_subject(o, &run);
@@ -174,12 +167,13 @@ static cJSON *make_json(const struct tucker *tucker) {
   cli_json_reals(o, "seconds_ttmc", tucker->info.seconds_mttkrp, order);
   cli_json_reals(o, "seconds_ttmc_total", tucker->info.seconds_mttkrp_total, order);
   cli_json_trace(o, &tucker->session, &run);
-  cli_json_manifest(o, &tucker->session, &run);
   return o;
 }
 
 static int write_json(struct tucker *tucker) {
-  return tucker->session.json == NULL ? 0 : cli_json_write(&tucker->session, make_json(tucker));
+  if (tucker->session.json == NULL) return 0;
+  cli_manifest_model(polyad_ttensor_hash(tucker->model));
+  return cli_json_write(&tucker->session, make_json(tucker));
 }
 
 static int write_report(struct tucker *tucker, int argc, char **argv) {

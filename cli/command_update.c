@@ -1,6 +1,7 @@
 /* polyad update: a model goes on with new slices. */
 #include "command.h"
 #include "components.h"
+#include "manifest.h"
 #include "names.h"
 #include "new_data.h"
 #include "phases.h"
@@ -42,7 +43,7 @@ static const struct cli_option option_table[] = {
                .choices = CLI_MODEL_KINDS),
     CLI_MATCH_OPTIONS(struct update),
     CLI_HEADING("output"),
-    CLI_OPTION(struct update, OUTPUT, output, "output", "PATH",
+    CLI_OPTION(struct update, RESULT, output, "output", "PATH",
                "write the updated model (required; it may be MODEL), and\nPATH.state.ptm, with "
                "which the next update goes on",
                .letter = 'o'),
@@ -51,7 +52,7 @@ static const struct cli_option option_table[] = {
     CLI_READ_OPTIONS(struct update),
     CLI_COMMON_OPTIONS(struct update)};
 
-static const struct cli_usage usage = {
+const struct cli_usage cli_update_usage = {
     .command = "update",
     .synopsis = "MODEL NEW --mode N -o PATH [options]",
     .summary =
@@ -97,6 +98,8 @@ static int check_files(struct update *u) {
   const char *const inputs[] = {u->data.file};
   int status = cli_check_outputs(&u->session, outputs, 3, inputs, 1);
   if (status == 0) status = cli_check_inputs(&outputs[1], 1, &u->data.model_file, 1);
+  cli_manifest_replaced(&u->session, u->data.model_file);
+  cli_manifest_replaced(&u->session, u->old_state);
   return status;
 }
 
@@ -259,7 +262,7 @@ int cli_update(int argc, char **argv) {
   cli_session_init(&u.session);
   cli_new_data_init(&u.data);
   polyad_update_options_init(&u.options);
-  int first, status = cli_parse(&usage, argc, argv, &u, &first);
+  int first, status = cli_parse(&cli_update_usage, argc, argv, &u, &first);
   if (status != 0) return status < 0 ? cli_finish_output() : status;
   status = check_options(&u);
   if (status != 0) return status;

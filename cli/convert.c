@@ -45,7 +45,7 @@ static const struct cli_option option_table[] = {CLI_READ_OPTIONS(struct convert
                                                  CLI_TRANSFORM_OPTIONS(struct convert),
                                                  CLI_COMMON_OPTIONS(struct convert)};
 
-static const struct cli_usage usage = {
+const struct cli_usage cli_convert_usage = {
     .command = "convert",
     .synopsis = "IN OUT [options]",
     .summary =
@@ -55,12 +55,13 @@ static const struct cli_usage usage = {
     .example = "  polyad convert uber.tns.gz uber.ptn",
     CLI_OPTIONS(option_table),
     .least_arguments = 2,
-    .most_arguments = 2};
+    .most_arguments = 2,
+    .result_arguments = 1};
 
 int cli_convert(int argc, char **argv) {
   struct convert convert;
   cli_session_init(&convert.session);
-  int first, status = cli_parse(&usage, argc, argv, &convert, &first);
+  int first, status = cli_parse(&cli_convert_usage, argc, argv, &convert, &first);
   if (status != 0) return status < 0 ? cli_finish_output() : status;
   convert.in = argv[first];
   convert.out = argv[first + 1];

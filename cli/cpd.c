@@ -3,6 +3,7 @@
 #include "components.h"
 #include "cpd_json.h"
 #include "cpd_options.h"
+#include "manifest.h"
 #include "names.h"
 #include "processes.h"
 #include "report.h"
@@ -146,6 +147,7 @@ static int prepare(struct cpd *cpd) {
   if (status == 0) status = cli_check_outputs(session, outputs, 4, inputs, 4);
   if (status == 0) status = cli_check_outputs(session, beside, 4, inputs, 4);
   if (status != 0) return status;
+  cli_manifest_replaced(session, cpd->run.resume);
   if (!cli_init_is_file(cpd->init)) return 0;
   status = cli_check_init(cpd->init, "ktensor");
   if (status == 0 && polyad_ktensor_read(session->context, cpd->init, cli_precision(session),
@@ -169,9 +171,6 @@ static int build_in_memory(struct cpd *cpd, const polyad_plan_options *options,
     polyad_tensor_destroy(tensor);
     return status;
   }
-  bool whole = session->team == NULL; /* no process knows the hash of what all of them read */
-  if (whole && (session->json != NULL || cpd->report != NULL))
-    cpd->tensor_hash = polyad_tensor_hash(tensor);
   cli_phase(CLI_BUILD);
   *made = polyad_tensor_outline(session->context, tensor, &cpd->outline);
   if (*made == POLYAD_OK)
@@ -196,7 +195,7 @@ static polyad_status build_streaming(struct cpd *cpd, const polyad_plan_options 
       cli_stream_plan(&cpd->session, &cpd->streaming, cpd->file, options, read, &cpd->plan);
   if (made != POLYAD_OK) return made;
   polyad_plan_stream_info(cpd->plan, &about);
-  cpd->tensor_hash = about.tensor_hash;
+  cli_manifest_tensor(cpd->file, about.tensor_hash);
   return polyad_plan_stream_outline(cpd->session.context, cpd->plan, read->labels, &cpd->outline);
 }
 
@@ -328,21 +327,18 @@ static int write_model(struct cpd *cpd) {
 }
 
 static cJSON *make_json(const struct cpd *cpd) {
-  const struct cli_cpd_result result = {.algorithm = cpd->algorithm,
-                                        .rank = cpd->rank,
-                                        .absent = cpd->complete.absent,
-                                        .run = {.command = "cpd",
-                                                .tensor_hash = cpd->tensor_hash,
-                                                .model_hash = polyad_ktensor_hash(cpd->model),
-                                                .file = cpd->file,
-                                                .plan = cpd->plan,
-                                                .info = &cpd->info,
-                                                .members = cpd->members}};
+  const struct cli_cpd_result result = {
+      .algorithm = cpd->algorithm,
+      .rank = cpd->rank,
+      .absent = cpd->complete.absent,
+      .run = {.file = cpd->file, .plan = cpd->plan, .info = &cpd->info, .members = cpd->members}};
   return cli_cpd_json(&cpd->session, &result);
 }
 
 static int write_json(struct cpd *cpd) {
-  return cpd->session.json == NULL ? 0 : cli_json_write(&cpd->session, make_json(cpd));
+  if (cpd->session.json == NULL) return 0;
+  cli_manifest_model(polyad_ktensor_hash(cpd->model));
+  return cli_json_write(&cpd->session, make_json(cpd));
 }
 
 static int write_report(struct cpd *cpd, int argc, char **argv) {

@@ -1,7 +1,6 @@
 /* The JSON object of polyad cpd. */
 #include "cpd_json.h"
 #include "apr_options.h"
-#include "manifest.h"
 #include "processes.h"
 #include "streaming.h"
 #include <string.h>
@@ -36,6 +35,5 @@ cJSON *cli_cpd_json(const struct cli_session *session, const struct cli_cpd_resu
   cli_json_trace(o, session, &result->run);
   cli_json_streaming(o, result->run.plan);
   cli_json_team(o, result->run.plan, result->run.members);
-  cli_json_manifest(o, session, &result->run);
   return o;
 }

@@ -25,7 +25,6 @@ struct cpd {
   polyad_ktensor *initial, *model;
   polyad_run_info info;
   polyad_team_info *members; /* of several processes or devices, for --json */
-  uint64_t tensor_hash;      /* for --json and --report */
 };
 
 extern const struct cli_usage cli_cpd_usage;

@@ -28,7 +28,8 @@ static const struct cli_usage usage = {.command = "devices",
                                        .synopsis = "[options]",
                                        .summary =
                                            "Lists the devices that this build and machine can use.",
-                                       CLI_OPTIONS(option_table)};
+                                       CLI_OPTIONS(option_table),
+                                       .inquires = true};
 
 static cJSON *device_object(const polyad_device_description *about) {
   cJSON *item = cJSON_CreateObject();

@@ -174,7 +174,7 @@ static const struct cli_option option_table[] = {
     CLI_READ_OPTIONS(struct info), CLI_TRANSFORM_OPTIONS(struct info),
     CLI_COMMON_OPTIONS(struct info)};
 
-static const struct cli_usage usage = {
+const struct cli_usage cli_info_usage = {
     .command = "info",
     .synopsis = "FILE [options]",
     .summary =
@@ -188,7 +188,7 @@ static const struct cli_usage usage = {
 int cli_info(int argc, char **argv) {
   struct info info = {.format = "all", .variant = "auto"};
   cli_session_init(&info.session);
-  int first, status = cli_parse(&usage, argc, argv, &info, &first);
+  int first, status = cli_parse(&cli_info_usage, argc, argv, &info, &first);
   if (status != 0) return status < 0 ? cli_finish_output() : status;
   info.file = argv[first];
   status = run(&info);

@@ -1,4 +1,5 @@
 #include "json.h"
+#include "manifest.h"
 #include "phases.h"
 #include "progress.h"
 #include "text.h"
@@ -100,6 +101,7 @@ int cli_json_write(struct cli_session *session, cJSON *object) {
   }
   /* That takes its time, which belongs to the run. Processes of a team are still connected. */
   if (session->team == NULL) polyad_devices_close();
+  cli_json_manifest(object, session);
   cli_json_phases(object);
   char *text = cJSON_Print(object);
   cJSON_Delete(object);

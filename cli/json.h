@@ -16,8 +16,9 @@ void cli_json_bool(cJSON *object, const char *key, bool value);
 void cli_json_counts(cJSON *object, const char *key, const uint64_t *values, int count);
 void cli_json_reals(cJSON *object, const char *key, const double *values, int count);
 
-/** Adds where the time went until now (phases.h), writes the object to the session's --json
- * (nothing when there is none) and deletes it. 0, or an exit status after an error was printed. */
+/** Adds the manifest (manifest.h) and where the time went until now (phases.h), writes the object
+ * to the session's --json (nothing when there is none) and deletes it. 0, or an exit status after
+ * an error was printed. */
 int cli_json_write(struct cli_session *session, cJSON *object);
 
 #endif

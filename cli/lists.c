@@ -14,8 +14,11 @@ static const struct cli_option option_table[] = {CLI_TALK_OPTIONS(struct list)};
 
 static int parse(struct list *list, const char *command, const char *summary, int argc,
                  char **argv) {
-  const struct cli_usage usage = {
-      .command = command, .synopsis = "[options]", .summary = summary, CLI_OPTIONS(option_table)};
+  const struct cli_usage usage = {.command = command,
+                                  .synopsis = "[options]",
+                                  .summary = summary,
+                                  CLI_OPTIONS(option_table),
+                                  .inquires = true};
   int first;
   cli_session_init(&list->session);
   return cli_parse(&usage, argc, argv, list, &first);

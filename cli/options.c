@@ -143,6 +143,7 @@ static int store(const struct cli_option *option, const char *text, void *into) 
     return 0;
   case CLI_TEXT:
   case CLI_OUTPUT:
+  case CLI_RESULT:
     if (*text == '\0')
       return cli_usage_error("--%s is empty; expected %s", option->name, option->argument);
     *(const char **)to = text;
@@ -280,7 +281,7 @@ int cli_parse(const struct cli_usage *usage, int argc, char **argv, void *into, 
   struct option longs[OPTIONS_MAX + 2];
   char shorts[2 * OPTIONS_MAX + 4];
   make_tables(usage, longs, shorts);
-  cli_parsed_clear();
+  cli_parsed_begin(usage);
   opterr = 0;
   optind = 1;
   for (;;) {

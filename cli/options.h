@@ -8,6 +8,7 @@ enum cli_kind {
   CLI_FLAG,   /* bool: set to true */
   CLI_TEXT,   /* const char * */
   CLI_OUTPUT, /* const char *: the name of what the option writes */
+  CLI_RESULT, /* the same, of what the same run writes again to the same bytes */
   CLI_CHOICE, /* const char *: one of `choices`, separated by blanks */
   CLI_COUNT,  /* uint64_t: an integer from `least` to `most` */
   CLI_REAL,   /* double: finite, at least `least` */
@@ -47,6 +48,9 @@ struct cli_usage {
   const struct cli_option *options;
   int option_count;
   int least_arguments, most_arguments;
+  int result_arguments; /* the last ones: names of what is written, as of CLI_RESULT */
+  bool measures;        /* what it tells are times and rates, which no run repeats */
+  bool inquires;        /* tells of this installation: its JSON object has no manifest */
 };
 
 /** A usage's options. */

@@ -1,5 +1,6 @@
 /* Where results go: checked before any work. */
 #include "events.h"
+#include "manifest.h"
 #include "session.h"
 #include "text.h"
 #include <errno.h>
@@ -106,6 +107,7 @@ int cli_check_outputs(struct cli_session *session, const struct cli_output *outp
     int status = check_output(session, &outputs[k], inputs, input_count);
     if (status != 0) return status;
   }
+  cli_manifest_files(outputs, count, inputs, input_count);
   return open_log(session, outputs, count, inputs, input_count);
 }
 

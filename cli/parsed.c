@@ -7,8 +7,10 @@
 static char **words;
 static size_t count, room;
 static bool files; /* have begun, after the word -- */
+static struct cli_usage of;
 
-void cli_parsed_clear(void) {
+void cli_parsed_begin(const struct cli_usage *usage) {
+  of = *usage;
   while (count > 0)
     free(words[--count]);
   free(words);
@@ -42,3 +44,5 @@ void cli_parsed_add(const char *option, const char *value) {
 size_t cli_parsed_count(void) { return count; }
 
 const char *cli_parsed_word(size_t k) { return words[k]; }
+
+const struct cli_usage *cli_parsed_usage(void) { return &of; }

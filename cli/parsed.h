@@ -3,10 +3,10 @@
 #ifndef CLI_PARSED_H
 #define CLI_PARSED_H
 
-#include <stddef.h>
+#include "options.h"
 
-/** Forgets all words. */
-void cli_parsed_clear(void);
+/** Forgets all words, and keeps of which subcommand the next ones are. */
+void cli_parsed_begin(const struct cli_usage *usage);
 /** Adds an option by its long name, with its value (NULL: it has none), or, without a name, a file.
  *  Files come last. */
 void cli_parsed_add(const char *option, const char *value);
@@ -14,5 +14,7 @@ void cli_parsed_add(const char *option, const char *value);
 size_t cli_parsed_count(void);
 /** Word k. */
 const char *cli_parsed_word(size_t k);
+/** What the subcommand says of itself. */
+const struct cli_usage *cli_parsed_usage(void);
 
 #endif

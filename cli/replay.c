@@ -1,15 +1,20 @@
 /* polyad replay: does a run again that left a JSON object, and says whether the same came out.
  *
  * The run is another process of this command, with the arguments that replay_arguments.c makes. Its
- * JSON object is compared with the recorded one, member by member: the data, what was chosen, how
- * the iterations went, and the hash of the model's bits. */
+ * JSON object is compared with the recorded one, member by member (replay_compare.c). */
 #include "command.h"
+#include "cpd_options.h"
 #include "json.h"
 #include "phases.h"
 #include "replay_arguments.h"
+#include "replay_compare.h"
+#include "replay_place.h"
 #include "self.h"
 #include "text.h"
+#include "tucker_options.h"
 #include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +24,9 @@
 struct replay {
   struct cli_session session;
   const char *file;
-  cJSON *recorded, *now, *differences;
-  char **arguments;
-  uint64_t differing;
+  cJSON *recorded, *now;
+  struct cli_comparison comparison;
+  bool measures; /* what the run tells are times */
 };
 
 static const struct cli_option option_table[] = {CLI_TALK_OPTIONS(struct replay)};
@@ -29,14 +34,28 @@ static const struct cli_option option_table[] = {CLI_TALK_OPTIONS(struct replay)
 static const struct cli_usage usage = {
     .command = "replay",
     .synopsis = "RUN.json [options]",
-    .summary = "Does a run of cpd or tucker again from the object that its --json wrote, without\n"
-               "writing its files, and compares: data, choices, iterations and the model's bits.\n"
-               "Start it in the directory of the run, so that the names of files are right. Exit\n"
-               "status 0: the same bits came out; 1: they did not, and what differs is listed.",
+    .summary = "Does a run of any subcommand again from the object that its --json wrote, and\n"
+               "compares: data, choices, iterations, results, the bits of the model and of the\n"
+               "files that it writes, which go to a directory under $TMPDIR (else /tmp) and are\n"
+               "removed. Times and rates are not compared, nor are pages. Start it in the\n"
+               "directory of the run, so that the names of files are right. Exit status 0: the\n"
+               "same came out; 1: it did not, and what differs is listed.",
     .example = "  polyad cpd rides.csv -r 8 --json run.json\n  polyad replay run.json",
     CLI_OPTIONS(option_table),
     .least_arguments = 1,
-    .most_arguments = 1};
+    .most_arguments = 1,
+    .inquires = true};
+
+static const struct cli_usage *usage_of(const char *command) {
+  static const struct cli_usage *const usages[] = {
+      &cli_anomalies_usage, &cli_bench_usage,    &cli_convert_usage, &cli_core_consistency_usage,
+      &cli_cpd_usage,       &cli_generate_usage, &cli_info_usage,    &cli_plan_usage,
+      &cli_predict_usage,   &cli_project_usage,  &cli_rank_usage,    &cli_report_usage,
+      &cli_score_usage,     &cli_split_usage,    &cli_tucker_usage,  &cli_update_usage};
+  for (size_t k = 0; k < sizeof usages / sizeof *usages; ++k)
+    if (strcmp(usages[k]->command, command) == 0) return usages[k];
+  return NULL;
+}
 
 /* ---- files and processes ------------------------------------------------------------------------
  */
@@ -83,17 +102,34 @@ static int read_recorded(struct replay *replay) {
   return 0;
 }
 
-static int run_again(struct replay *replay) {
-  char threads[CLI_REPLAY_THREADS];
+/* Until the run tells something or ends. A signal that came to this process alone is passed on. */
+static void await_text(int output, pid_t child) {
+  struct pollfd there = {.fd = output, .events = POLLIN};
+  enum { MILLISECONDS = 100 };
+  for (bool passed = false; poll(&there, 1, MILLISECONDS) <= 0;) {
+    if (passed || cli_signal_status() == 0) continue;
+    (void)kill(child, SIGTERM);
+    passed = true;
+  }
+}
+
+/* Starts the run and reads what it tells. A signal ends the run first, and this process removes
+ * what it wrote. */
+static int run_words(struct replay *replay, char *const *words) {
   int output, state = 0;
-  int status = cli_replay_arguments(replay->file, replay->recorded, threads, &replay->arguments);
-  if (status != 0) return status;
-  pid_t child = cli_self_start_child(replay->arguments, CLI_SHARE_ERRORS, &output);
+  pid_t child = cli_self_start_child(words, CLI_SHARE_ERRORS, &output);
   if (child < 0) return cli_failure("the run cannot be started in a process of its own");
+  cli_computing_begin(&replay->session);
+  await_text(output, child);
   char *text = read_all(output);
   close(output);
   while (waitpid(child, &state, 0) < 0 && errno == EINTR)
     continue;
+  cli_computing_end();
+  if (cli_signal_status() != 0) {
+    free(text);
+    return cli_signal_status();
+  }
   if (!WIFEXITED(state) || WEXITSTATUS(state) != 0) {
     free(text);
     const char *directory =
@@ -106,63 +142,23 @@ static int run_again(struct replay *replay) {
   return replay->now == NULL ? cli_failure("the run wrote no JSON that can be read") : 0;
 }
 
-/* ---- comparing ----------------------------------------------------------------------------------
+static int run_again(struct replay *replay) {
+  char *directory = cli_replay_place();
+  if (directory == NULL) return 1;
+  struct cli_replay_arguments arguments = {
+      .file = replay->file, .directory = directory, .usage_of = usage_of};
+  int status = cli_replay_arguments(&arguments, replay->recorded);
+  if (status == 0) {
+    replay->measures = usage_of(arguments.words[1])->measures;
+    status = run_words(replay, arguments.words);
+  }
+  cli_replay_arguments_clear(&arguments);
+  cli_replay_place_remove(directory);
+  return status;
+}
+
+/* ---- what is told ------------------------------------------------------------------------------
  */
-
-/* Numbers are compared as they were read: 17 digits tell all doubles apart. */
-static void compare(struct replay *replay, const char *what, const cJSON *was, const cJSON *is) {
-  if (was == NULL && is == NULL) return; /* not a member of this algorithm's object */
-  if (cJSON_Compare(was, is, true)) return;
-  ++replay->differing;
-  cJSON *row = cJSON_CreateObject();
-  cli_json_text(row, "what", what);
-  cJSON_AddItemToObject(row, "was", was == NULL ? cJSON_CreateNull() : cJSON_Duplicate(was, true));
-  cJSON_AddItemToObject(row, "is", is == NULL ? cJSON_CreateNull() : cJSON_Duplicate(is, true));
-  cJSON_AddItemToArray(replay->differences, row);
-}
-
-static void compare_members(struct replay *replay, const cJSON *was, const cJSON *is,
-                            const char *const *keys, const char *prefix) {
-  for (; *keys != NULL; ++keys) {
-    char what[96];
-    snprintf(what, sizeof what, "%s%s", prefix, *keys);
-    compare(replay, what, cJSON_GetObjectItemCaseSensitive(was, *keys),
-            cJSON_GetObjectItemCaseSensitive(is, *keys));
-  }
-}
-
-/* Of the iterations only the first that differs is of interest. */
-static void compare_traces(struct replay *replay) {
-  static const char *const keys[] = {"iteration",      "fit",           "residual",
-                                     "log_likelihood", "kkt_violation", NULL};
-  const cJSON *was = cJSON_GetObjectItemCaseSensitive(replay->recorded, "trace");
-  const cJSON *is = cJSON_GetObjectItemCaseSensitive(replay->now, "trace");
-  int rows = cJSON_GetArraySize(was), rows_now = cJSON_GetArraySize(is);
-  uint64_t before = replay->differing;
-  for (int k = 0; k < rows && k < rows_now && replay->differing == before; ++k) {
-    char prefix[48];
-    snprintf(prefix, sizeof prefix, "iteration %d: ", k + 1);
-    compare_members(replay, cJSON_GetArrayItem(was, k), cJSON_GetArrayItem(is, k), keys, prefix);
-  }
-}
-
-static void compare_runs(struct replay *replay) {
-  static const char *const made_of[] = {"version", "device_name", "capability", "tensor_hash",
-                                        NULL};
-  static const char *const chosen[] = {"order",     "dims",   "nnz",     "rank",   "ranks",
-                                       "algorithm", "format", "variant", "device", "precision",
-                                       "threads",   "seed",   NULL};
-  static const char *const found[] = {"iterations",     "reason",        "fit",
-                                      "log_likelihood", "kkt_violation", NULL};
-  static const char *const model[] = {"model_hash", NULL};
-  const cJSON *was = cJSON_GetObjectItemCaseSensitive(replay->recorded, "manifest");
-  const cJSON *is = cJSON_GetObjectItemCaseSensitive(replay->now, "manifest");
-  compare_members(replay, was, is, made_of, "");
-  compare_members(replay, replay->recorded, replay->now, chosen, "");
-  compare_traces(replay);
-  compare_members(replay, replay->recorded, replay->now, found, "");
-  compare_members(replay, was, is, model, "");
-}
 
 static void print_item(const cJSON *item) {
   char *text = item == NULL ? NULL : cJSON_PrintUnformatted(item);
@@ -170,30 +166,31 @@ static void print_item(const cJSON *item) {
   cJSON_free(text);
 }
 
-static bool same_model(const struct replay *replay) {
-  const char *was =
-      text_of(cJSON_GetObjectItemCaseSensitive(replay->recorded, "manifest"), "model_hash");
-  const char *is = text_of(cJSON_GetObjectItemCaseSensitive(replay->now, "manifest"), "model_hash");
-  return was != NULL && is != NULL && strcmp(was, is) == 0;
+static void print_differences(const struct replay *replay) {
+  const struct cli_comparison *found = &replay->comparison;
+  const cJSON *row;
+  cJSON_ArrayForEach(row, found->differences) {
+    printf("%s: ", text_of(row, "what"));
+    print_item(cJSON_GetObjectItemCaseSensitive(row, "was"));
+    fputs(" then, ", stdout);
+    print_item(cJSON_GetObjectItemCaseSensitive(row, "is"));
+    fputs(" now\n", stdout);
+  }
+  if (replay->measures) puts("times and rates were measured anew and are not compared");
+  if (found->has_model && (found->same || !found->same_model))
+    puts(found->same ? "the model has the same bits" : "the model differs");
+  else
+    puts(found->same ? "the same came out" : "what came out differs");
 }
 
 static int report(struct replay *replay) {
-  bool same = same_model(replay);
-  if (cli_shows_results(&replay->session, NULL)) {
-    const cJSON *row;
-    cJSON_ArrayForEach(row, replay->differences) {
-      printf("%s: ", text_of(row, "what"));
-      print_item(cJSON_GetObjectItemCaseSensitive(row, "was"));
-      fputs(" then, ", stdout);
-      print_item(cJSON_GetObjectItemCaseSensitive(row, "is"));
-      fputs(" now\n", stdout);
-    }
-    puts(same ? "the model has the same bits" : "the model differs");
-  }
+  bool same = replay->comparison.same;
+  if (cli_shows_results(&replay->session, NULL)) print_differences(replay);
   cJSON *object = cJSON_CreateObject();
   cli_json_text(object, "file", replay->file);
   cli_json_bool(object, "same", same);
-  cJSON_AddItemToObject(object, "differences", cJSON_Duplicate(replay->differences, true));
+  cJSON_AddItemToObject(object, "differences",
+                        cJSON_Duplicate(replay->comparison.differences, true));
   int status = cli_json_write(&replay->session, object);
   if (status == 0) status = cli_finish_output();
   return status == 0 && !same ? 1 : status;
@@ -207,8 +204,7 @@ static int run(struct replay *replay) {
   cli_phase(CLI_ITERATIONS);
   if (status == 0) status = run_again(replay);
   if (status != 0) return status;
-  replay->differences = cJSON_CreateArray();
-  compare_runs(replay);
+  cli_compare_runs(replay->recorded, replay->now, &replay->comparison);
   return report(replay);
 }
 
@@ -222,8 +218,7 @@ int cli_replay(int argc, char **argv) {
   status = run(&replay);
   cJSON_Delete(replay.recorded);
   cJSON_Delete(replay.now);
-  cJSON_Delete(replay.differences);
-  free(replay.arguments);
+  cJSON_Delete(replay.comparison.differences);
   cli_session_close(&replay.session);
   return status;
 }

@@ -4,13 +4,21 @@
 
 #include "json.h"
 
-enum { CLI_REPLAY_THREADS = 24 };
+struct cli_replay_arguments {
+  const char *file;                                         /* where the object was found */
+  const char *directory;                                    /* that gets what the run writes */
+  const struct cli_usage *(*usage_of)(const char *command); /* NULL: it is not done again */
+  /* made: a command line, ended by NULL, whose words are in the object or here */
+  char **words;
+  char threads[24];
+  char **places;
+  size_t place_count;
+};
 
-/** Makes the words of a command line from the object that --json wrote, which may be NULL or
- *  anything else that was found in `file`. They end with NULL, point into `recorded` and `threads`,
- *  and are given back with free().
- *  @return 0, or an exit status after an error was printed; then *arguments is NULL */
-int cli_replay_arguments(const char *file, const cJSON *recorded, char threads[CLI_REPLAY_THREADS],
-                         char ***arguments);
+/** Makes the words from the object that --json wrote, which may be NULL or anything else. They are
+ *  given back by cli_replay_arguments_clear(), also after an error.
+ *  @return 0, or an exit status after an error was printed; then there are no words */
+int cli_replay_arguments(struct cli_replay_arguments *replay, const cJSON *recorded);
+void cli_replay_arguments_clear(struct cli_replay_arguments *replay);
 
 #endif

@@ -24,7 +24,7 @@ struct report_command {
 
 static const struct cli_option option_table[] = {
     CLI_HEADING("page"),
-    CLI_OPTION(struct report_command, OUTPUT, output, "output", "FILE.html",
+    CLI_OPTION(struct report_command, RESULT, output, "output", "FILE.html",
                "write the page here (required); - is standard output", .letter = 'o'),
     CLI_OPTION(struct report_command, TEXT, run_file, "run", "FILE.json",
                "what --json of cpd or tucker wrote: adds the course of\nthe run and its options"),
@@ -43,7 +43,7 @@ static const struct cli_option option_table[] = {
     CLI_TRANSFORM_OPTIONS(struct report_command),
     CLI_COMMON_OPTIONS(struct report_command)};
 
-static const struct cli_usage usage = {
+const struct cli_usage cli_report_usage = {
     .command = "report",
     .synopsis = "MODEL [FILE] -o PAGE.html [options]",
     .summary =
@@ -221,7 +221,7 @@ static int run(struct report_command *command, int argc, char **argv) {
 int cli_report(int argc, char **argv) {
   struct report_command command = {.top = CLI_REPORT_TOP, .components = CLI_REPORT_COMPONENTS};
   cli_session_init(&command.session);
-  int first, status = cli_parse(&usage, argc, argv, &command, &first);
+  int first, status = cli_parse(&cli_report_usage, argc, argv, &command, &first);
   if (status != 0) return status < 0 ? cli_finish_output() : status;
   command.model_file = argv[first];
   command.file = argc > first + 1 ? argv[first + 1] : NULL;

@@ -1,4 +1,5 @@
 /* A report as a whole: its frame, and its sections in order. */
+#include "manifest.h"
 #include "phases.h"
 #include "report_draw.h"
 #include "report_parts.h"
@@ -186,6 +187,7 @@ int cli_report_write(const struct cli_report *report, const char *path, double *
 }
 
 int cli_report_of_run(struct cli_report *report, cJSON *run, const char *path) {
+  cli_json_manifest(run, report->session);
   cli_json_phases(run);
   report->run = run;
   report->top = CLI_REPORT_TOP;

@@ -7,8 +7,6 @@
 
 /** A decomposition that has run. */
 struct cli_run {
-  const char *command;              /* "cpd" */
-  uint64_t tensor_hash, model_hash; /* of what went in and what came out */
   const char *file;
   const polyad_plan *plan;
   const polyad_run_info *info;

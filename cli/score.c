@@ -258,7 +258,7 @@ static const struct cli_option option_table[] = {CLI_HEADING("comparison"),
                                                             "compare directions only, not weights"),
                                                  CLI_TALK_OPTIONS(struct score)};
 
-static const struct cli_usage usage = {
+const struct cli_usage cli_score_usage = {
     .command = "score",
     .synopsis = "A B [C...] [options]",
     .summary =
@@ -275,7 +275,7 @@ static const struct cli_usage usage = {
 int cli_score(int argc, char **argv) {
   struct score s = {0};
   cli_session_init(&s.session);
-  int first, status = cli_parse(&usage, argc, argv, &s, &first);
+  int first, status = cli_parse(&cli_score_usage, argc, argv, &s, &first);
   if (status != 0) return status < 0 ? cli_finish_output() : status;
   s.file = argv + first;
   s.count = argc - first;

@@ -1,6 +1,7 @@
 #include "session.h"
 #include "device_trial.h"
 #include "events.h"
+#include "manifest.h"
 #include "names.h"
 #include "phases.h"
 #include "processes.h"
@@ -187,6 +188,9 @@ int cli_try_read_tensor(struct cli_session *session, const char *path, polyad_st
   status = cli_table_close(path, child);
   if (status == 0 && *made != POLYAD_OK) return 0;
   if (status == 0) status = cli_transform(session->context, &session->transforms, tensor);
+  /* No process of a team knows the hash of what all of them read. */
+  bool hashed = status == 0 && session->json != NULL && session->team == NULL;
+  if (hashed) cli_manifest_tensor(path, polyad_tensor_hash(*tensor));
   if (status == 0) return 0;
   polyad_tensor_destroy(*tensor);
   *tensor = NULL;

@@ -18,7 +18,6 @@ struct tucker {
   polyad_plan *plan;
   polyad_ttensor *initial, *model;
   polyad_run_info info;
-  uint64_t tensor_hash; /* for --json and --report */
 };
 
 extern const struct cli_usage cli_tucker_usage;

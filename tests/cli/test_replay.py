@@ -1,8 +1,13 @@
 """A run that left a JSON object can be done again, to the same bits."""
 
 import json
+import os
+import re
+import subprocess
+import time
 
 import pytest
+from conftest import COMMAND, validate
 
 RUNS = {
     "als": ("cpd", "x.tns", "-r3", "--tol=1e-3", "-qo", "m.ktensor"),
@@ -12,6 +17,29 @@ RUNS = {
     "pdnr": ("cpd", "x.tns", "-r2", "-a", "apr-pdnr", "-i", "4"),
     "tucker": ("tucker", "x.tns", "-r2", "--top", "2"),
     "dashes": ("cpd", "-r2", "--", "-x.tns"),
+}
+
+
+# What has a manifest beside decompositions; files in braces are results.
+OTHERS = {
+    "rank": ("rank", "x.tns", "-r1-3", "--starts", "2"),
+    "info": ("info", "x.tns"),
+    "convert": ("convert", "--log1p", "x.tns", "{y.csv}"),
+    "generate": ("generate", "--like", "uber", "--scale", "0.001", "{y.ptn}"),
+    "truth": ("generate", "--dims", "4,5,6", "--nnz", "30", "-r2", "--truth", "{t.ptm}", "{y.tns.gz}"),
+    "bench": ("bench", "mttkrp", "x.tns", "-r2", "--format", "coo,csf", "--repeat", "1"),
+    "end": ("bench", "end-to-end", "like:nips@0.001", "-r2", "-i3"),
+    "build": ("bench", "build", "x.tns", "--repeat", "1"),
+    "plan": ("plan", "x.tns", "-r2"),
+    "score": ("score", "m.ptm", "other.ptm", "-v"),
+    "consistency": ("core-consistency", "m.ptm", "x.tns"),
+    "split": ("split", "x.tns", "--negatives", "1", "-o", "part"),
+    "predict": ("predict", "m.ptm", "x.tns", "-o", "{p.csv}"),
+    "project": ("project", "m.ptm", "x.tns", "--mode", "1", "-o", "{p.ptm}"),
+    "update": ("update", "m.ptm", "x.tns", "--mode", "1", "-o", "{p.ptm}"),
+    "directory": ("project", "m.ptm", "x.tns", "--mode", "1", "-o", "{parts/}"),
+    "anomalies": ("anomalies", "m.ptm", "x.tns", "-o", "{p.csv}"),
+    "report": ("report", "m.ptm", "x.tns", "-o", "page.html"),
 }
 
 
@@ -30,6 +58,109 @@ def test_a_run_comes_out_again(tensor, name):
     found = tensor.json("replay", "run.json")
     assert found["file"] == "run.json" and found["same"] and found["differences"] == []
     assert before == {path.name: path.read_bytes() for path in tensor.folder.iterdir()}
+
+
+@pytest.fixture
+def model(tensor):
+    tensor.ok("cpd", "x.tns", "-r2", "-i5", "-qo", "m.ptm")
+    tensor.ok("cpd", "x.tns", "-r2", "-i5", "--seed", "1", "-qo", "other.ptm")
+    return tensor
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_every_command_comes_out_again(model, name):
+    command, *words = OTHERS[name]
+    results = [word.strip("{}") for word in words if word.startswith("{")]
+    model.ok(command, "--json", "run.json", *[word.strip("{}") for word in words])
+    recorded = json.loads(model.path("run.json").read_text())
+    validate(command, recorded)
+    manifest = recorded["manifest"]
+    assert manifest["command"] == command
+    assert {row["file"] for row in manifest["outputs"]} >= set(results)
+    hashed = [row for row in manifest["outputs"] if row["file"] in results]
+    assert all(re.fullmatch("[0-9a-f]{16}", row["hash"]) for row in hashed)
+    place = model.path("place")
+    place.mkdir()
+    before = model.snapshot()
+    found = model.json("replay", "run.json", env={"TMPDIR": str(place)})
+    assert found["same"] and found["differences"] == []
+    assert model.snapshot() == before and list(place.iterdir()) == []
+
+
+# A change of an input, and the first two differences that it must make.
+CHANGES = {
+    "rank": ("x.tns", ["tensor_hash", "inputs 1: hash"], "ranks 1: fit_best"),
+    "info": ("x.tns", ["tensor_hash", "inputs 1: hash"], "value_sum"),
+    "convert": ("x.tns", ["tensor_hash", "inputs 1: hash"], "outputs 1: hash"),
+    "split": ("x.tns", ["tensor_hash", "inputs 1: hash"], "outputs 2: hash"),
+    "score": ("other.ptm", ["inputs 2: hash"], "score"),
+    "predict": ("m.ptm", ["inputs 1: hash"], "rmse"),
+    "update": ("m.ptm", ["inputs 2: hash"], "outputs 1: hash"),
+    "end": (None, [], "results 2: iterations"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_differs_is_listed(model, name):
+    command, *words = OTHERS[name]
+    changed, made_of, result = CHANGES[name]
+    model.ok(command, "--json", "run.json", *[word.strip("{}") for word in words])
+    if changed == "x.tns":
+        model.path(changed).write_text(model.path(changed).read_text() + "1 1 1 99\n")
+    elif changed is not None:
+        model.ok("cpd", "x.tns", "-r2", "-i5", "--seed", "2", "-qo", changed)
+    else:
+        made = json.loads(model.path("run.json").read_text())
+        arguments = made["manifest"]["arguments"]
+        arguments[arguments.index("--max-iters") + 1] = "2"
+        model.write("run.json", json.dumps(made))
+    done = model.run("replay", "run.json", "--json", "-")
+    assert done.status == 1 and not done.json["same"]
+    what = [row["what"] for row in done.json["differences"]]
+    assert what[:len(made_of)] == made_of and result in what
+    assert not any("seconds" in row or "gflops" in row for row in what)
+
+
+def test_times_are_said_not_to_be_compared(tensor):
+    tensor.ok("bench", "read", "x.tns", "--repeat", "1", "--json", "run.json")
+    shown = tensor.ok("replay", "run.json").out.decode().splitlines()
+    assert shown == ["times and rates were measured anew and are not compared", "the same came out"]
+
+
+def test_an_input_that_its_run_replaces_is_hashed_before(model):
+    model.ok("update", "m.ptm", "x.tns", "--mode", "1", "-o", "m.ptm", "--json", "run.json")
+    done = model.run("replay", "run.json", "--json", "-")
+    assert done.status == 1
+    assert {"inputs 2: hash", "outputs 1: hash"} <= {row["what"] for row in done.json["differences"]}
+
+
+def test_other_choices_with_the_same_results_are_no_difference_of_results(tensor):
+    tensor.ok("cpd", "x.tns", "-r2", "--format", "coo", "--json", "run.json")
+    made = json.loads(tensor.path("run.json").read_text())
+    made["manifest"]["version"], made["variant"] = "0.0.1", "another"
+    tensor.write("run.json", json.dumps(made))
+    found = tensor.json("replay", "run.json")
+    assert found["same"] and [row["what"] for row in found["differences"]] == ["version", "variant"]
+
+
+def test_a_stopped_replay_leaves_nothing(polyad):
+    """Also where the signal came to it alone."""
+    polyad.ok("generate", "--dims", "300,300,300", "--nnz", "300000", "x.tns")
+    polyad.ok("cpd", "x.tns", "-r2", "-i2", "--tol", "0", "-qo", "m.ptm", "--json", "run.json")
+    made = json.loads(polyad.path("run.json").read_text())
+    arguments = made["manifest"]["arguments"]
+    arguments[arguments.index("--max-iters") + 1] = "999999999"
+    polyad.write("run.json", json.dumps(made))
+    place = polyad.path("place")
+    place.mkdir()
+    started = subprocess.Popen([COMMAND, "replay", "run.json"], cwd=polyad.folder,
+                               env={**os.environ, "TMPDIR": str(place), "OMP_WAIT_POLICY": "passive"},
+                               stderr=subprocess.PIPE)
+    time.sleep(1)
+    assert [path.name.startswith("polyad-replay-") for path in place.iterdir()] == [True]
+    started.terminate()
+    started.communicate(timeout=60)
+    assert started.returncode == 143 and list(place.iterdir()) == []
 
 
 def test_a_tuned_run_keeps_no_measurements(tensor):
@@ -64,9 +195,13 @@ def test_the_number_of_threads_is_that_of_the_run(tensor):
 
 
 @pytest.mark.parametrize("content, says", [
-    ("{}", "run.json: no manifest found; expected what --json of cpd or tucker wrote"),
+    ("{}", "run.json: no manifest found; expected what --json of a run wrote"),
     ("[1", "run.json: no JSON found"),
-    ('{"manifest": {"command": "convert", "arguments": [], "threads": 1}}', "no manifest found"),
+    ('{"manifest": {"command": "replay", "arguments": [], "threads": 1}}', "no manifest found"),
+    ('{"manifest": {"command": "convert", "arguments": ["--", "x.tns", "-"], "threads": 1}}',
+     "the run wrote to standard output, which nothing keeps"),
+    ('{"manifest": {"command": "convert", "arguments": ["--", "x.tns", "/"], "threads": 1}}',
+     "the manifest has the file '/'; expected a name"),
     ('{"manifest": {"command": "cpd", "arguments": [1], "threads": 1}}', "are not all text"),
     ('{"manifest": {"command": "cpd", "arguments": ["--rank", "2", "--", "-"], "threads": 1}}',
      "the run read standard input, which is gone"),
@@ -89,7 +224,9 @@ def test_options_in_another_spelling_are_refused(tensor, word):
 @pytest.mark.parametrize("words", [["--where", "--", "--output", "stolen"],
                                    ["--init", "--output", "--log", "stolen"],
                                    ["--output", "--", "--report", "stolen.html"],
-                                   ["--checkpoint", "stolen", "--tune-cache", "stolen"]])
+                                   ["--checkpoint", "stolen", "--tune-cache", "stolen"],
+                                   ["--output", "stolen"], ["--output", "../stolen/"],
+                                   ["--output", "-"]])
 def test_no_value_hides_an_option_that_writes(tensor, words):
     """Two dashes that are a value do not end the options, and names of options may be values."""
     tensor.ok("cpd", "x.tns", "-r2", "--json", "run.json")
