@@ -27,6 +27,8 @@ SETS = {
     "als": ("vast", "enron") + REAL[:2],
     "memory": ("uber", "nell-2", "enron") + REAL[:2],
     "read": ("uber", "enron") + REAL[:2],
+    # bench/ptn_read.py
+    "ptn": ("uber", "enron@0.15", "nell-2@0.3", "flights-2001h1"),
     # bench/portability.sh
     "portability": ("chicago", "nell-2@0.13", "nips", "uber", "lbnl-network") + REAL[:4],
     # bench/h200.sh

@@ -1,6 +1,7 @@
 /* polyad info: what a tensor is like. */
 #include "command.h"
 #include "json.h"
+#include "manifest.h"
 #include "names.h"
 #include "phases.h"
 #include "text.h"
@@ -132,7 +133,7 @@ static cJSON *make_object(const struct info *info) {
   cli_json_count(o, "key_bits", (uint64_t)s->key_bits);
   cli_json_count(o, "bytes_tensor", polyad_tensor_bytes(t));
   char hash[24];
-  snprintf(hash, sizeof hash, "%016llx", (unsigned long long)polyad_tensor_hash(t));
+  snprintf(hash, sizeof hash, "%016llx", (unsigned long long)cli_manifest_tensor_hash());
   cli_json_text(o, "hash", hash);
   cli_json_counts(o, "slices", s->slices, order);
   cli_json_counts(o, "slice_max", s->slice_max, order);

@@ -129,6 +129,8 @@ void cli_manifest_tensor(const char *path, uint64_t hash) {
   first = false;
 }
 
+uint64_t cli_manifest_tensor_hash(void) { return tensor_hash; }
+
 void cli_manifest_model(uint64_t hash) { model_hash = hash; }
 
 /* Hashes have more bits than JSON's numbers. */

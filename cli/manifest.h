@@ -18,6 +18,8 @@ void cli_manifest_files(const struct cli_output *outputs, int count, const char 
 void cli_manifest_replaced(const struct cli_session *session, const char *path);
 /** A tensor that was read, the one that the run is about first. */
 void cli_manifest_tensor(const char *path, uint64_t hash);
+/** The hash of the one that the run is about; 0: not known. */
+uint64_t cli_manifest_tensor_hash(void);
 /** The model that came out. */
 void cli_manifest_model(uint64_t hash);
 

@@ -3,6 +3,7 @@
 #include "events.h"
 #include "manifest.h"
 #include "names.h"
+#include "parsed.h"
 #include "phases.h"
 #include "processes.h"
 #include "progress.h"
@@ -188,8 +189,10 @@ int cli_try_read_tensor(struct cli_session *session, const char *path, polyad_st
   status = cli_table_close(path, child);
   if (status == 0 && *made != POLYAD_OK) return 0;
   if (status == 0) status = cli_transform(session->context, &session->transforms, tensor);
-  /* No process of a team knows the hash of what all of them read. */
-  bool hashed = status == 0 && session->json != NULL && session->team == NULL;
+  /* No process of a team knows the hash of what all of them read, and what is timed is not hashed.
+   */
+  bool hashed = status == 0 && session->json != NULL && session->team == NULL &&
+                !cli_parsed_usage()->measures;
   if (hashed) cli_manifest_tensor(path, polyad_tensor_hash(*tensor));
   if (status == 0) return 0;
   polyad_tensor_destroy(*tensor);

@@ -1,24 +1,8 @@
 #include "io/ptn_check.h"
+#include "core/isa.h"
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-#include <xxhash.h>
-
-enum { ORDER_CHUNK = 2048 };
-
-static uint64_t largest32(const uint32_t *index, uint64_t begin, uint64_t end) {
-  uint32_t most = 0;
-  for (uint64_t p = begin; p < end; ++p)
-    most = index[p] > most ? index[p] : most;
-  return most;
-}
-
-static uint64_t largest64(const uint64_t *index, uint64_t begin, uint64_t end) {
-  uint64_t most = 0;
-  for (uint64_t p = begin; p < end; ++p)
-    most = index[p] > most ? index[p] : most;
-  return most;
-}
 
 static uint64_t ptn_check_index_at(const void *array, size_t bytes, uint64_t p) {
   return bytes == 4 ? ((const uint32_t *)array)[p] : ((const uint64_t *)array)[p];
@@ -28,85 +12,29 @@ static double ptn_check_value_at(const void *array, size_t bytes, uint64_t p) {
   return bytes == 4 ? (double)((const float *)array)[p] : ((const double *)array)[p];
 }
 
-/* Number of values that are infinite, no number or, unless zeros are allowed, zero, told by their
- * bits. */
-static uint64_t bad_values(const void *array, size_t bytes, uint64_t begin, uint64_t end,
-                           bool zeros) {
-  uint64_t bad = 0;
-  if (bytes == 4) {
-    const uint32_t *bits = array;
-    for (uint64_t p = begin; p < end; ++p)
-      bad += ((bits[p] << 1) == 0 && !zeros) | ((bits[p] & 0x7f800000U) == 0x7f800000U);
-  } else {
-    const uint64_t infinity = UINT64_C(0x7ff) << 52;
-    const uint64_t *bits = array;
-    for (uint64_t p = begin; p < end; ++p)
-      bad += ((bits[p] << 1) == 0 && !zeros) | ((bits[p] & infinity) == infinity);
-  }
-  return bad;
-}
-
-static struct pd_ptn_fault check_range(const struct pd_ptn_header *header, void *const *array,
-                                       int section, uint64_t begin, uint64_t end) {
-  struct pd_ptn_fault fault = {.what = PD_PTN_SOUND, .section = section};
+/* Names the first entry of [begin, end) that is outside of its range. */
+static struct pd_ptn_fault find_outside(const struct pd_ptn_header *header, void *const *array,
+                                        int section, uint64_t begin, uint64_t end) {
+  struct pd_ptn_fault fault = {.what = PD_PTN_OUT_OF_RANGE, .section = section};
   size_t bytes = pd_ptn_entry_bytes(header, section);
   const void *entries = array[section];
-  if (section == (int)header->order) {
-    bool zeros = (header->flags & PD_PTN_ZEROS) != 0;
-    if (bad_values(entries, bytes, begin, end, zeros) == 0) return fault;
-    for (fault.nonzero = begin; fault.nonzero < end; ++fault.nonzero) {
+  bool zeros = (header->flags & PD_PTN_ZEROS) != 0;
+  for (fault.nonzero = begin; fault.nonzero < end; ++fault.nonzero) {
+    if (section < (int)header->order) {
+      if (ptn_check_index_at(entries, bytes, fault.nonzero) >= header->dims[section]) break;
+    } else {
       double value = ptn_check_value_at(entries, bytes, fault.nonzero);
       if ((value == 0 && !zeros) || !isfinite(value)) break;
     }
-  } else {
-    uint64_t dim = header->dims[section];
-    uint64_t most = bytes == 4 ? largest32(entries, begin, end) : largest64(entries, begin, end);
-    if (most < dim) return fault;
-    fault.nonzero = begin;
-    while (ptn_check_index_at(entries, bytes, fault.nonzero) < dim)
-      ++fault.nonzero;
   }
-  fault.what = PD_PTN_OUT_OF_RANGE;
   return fault;
 }
 
-/* One mode after the other over a chunk: `tie[i]` stays 1 while nonzero p + i has the same
- * indices as the one before it. Returns whether some pair is the wrong way round. */
-static unsigned compare32(const uint32_t *index, size_t count, unsigned char *tie) {
-  unsigned wrong = 0;
-  for (size_t i = 0; i < count; ++i) {
-    wrong |= (unsigned)(tie[i] & (index[i] < index[(ptrdiff_t)i - 1]));
-    tie[i] = (unsigned char)(tie[i] & (index[i] == index[(ptrdiff_t)i - 1]));
-  }
-  return wrong;
-}
-
-static unsigned compare64(const uint64_t *index, size_t count, unsigned char *tie) {
-  unsigned wrong = 0;
-  for (size_t i = 0; i < count; ++i) {
-    wrong |= (unsigned)(tie[i] & (index[i] < index[(ptrdiff_t)i - 1]));
-    tie[i] = (unsigned char)(tie[i] & (index[i] == index[(ptrdiff_t)i - 1]));
-  }
-  return wrong;
-}
-
-static bool chunk_in_order(const struct pd_ptn_header *header, void *const *array, uint64_t begin,
-                           size_t count) {
-  unsigned char tie[ORDER_CHUNK];
-  memset(tie, 1, count);
-  unsigned wrong = 0;
-  for (uint32_t n = 0; n < header->order; ++n)
-    wrong |= header->index_bytes[n] == 4
-                 ? compare32((const uint32_t *)array[n] + begin, count, tie)
-                 : compare64((const uint64_t *)array[n] + begin, count, tie);
-  return !wrong && memchr(tie, 1, count) == NULL;
-}
-
-/* Names the first wrong pair of a chunk. */
+/* Names the first wrong pair from nonzero p - 1 on. */
 static struct pd_ptn_fault find_disorder(const struct pd_ptn_header *header, void *const *array,
-                                         uint64_t p) {
+                                         uint64_t p, uint64_t end) {
   struct pd_ptn_fault fault = {.what = PD_PTN_SOUND};
-  for (;; ++p) {
+  for (; p < end; ++p) {
     uint32_t n = 0;
     uint64_t before = 0, here = 0;
     for (; n < header->order && before == here; ++n) {
@@ -118,36 +46,100 @@ static struct pd_ptn_fault find_disorder(const struct pd_ptn_header *header, voi
     fault.nonzero = p;
     return fault;
   }
+  return fault;
 }
 
-struct pd_ptn_fault pd_ptn_check_order(const struct pd_ptn_header *header, void *const *array,
-                                       uint64_t begin, uint64_t end) {
-  for (uint64_t p = begin; p < end; p += ORDER_CHUNK) {
-    size_t count = end - p < ORDER_CHUNK ? (size_t)(end - p) : ORDER_CHUNK;
-    if (!chunk_in_order(header, array, p, count)) return find_disorder(header, array, p);
+struct pd_ptn_fault pd_ptn_check_pair(const struct pd_ptn_header *header, void *const *array,
+                                      uint64_t p) {
+  return find_disorder(header, array, p, p + 1);
+}
+
+void pd_ptn_check_begin(struct pd_ptn_check *check, const struct pd_ptn_header *header,
+                        uint64_t block) {
+  uint64_t begin = block * PD_PTN_BLOCK_ENTRIES, rest = header->nnz - begin;
+  check->scan = PD_ISA_PICK(const struct pd_ptn_scan, &pd_ptn_scan);
+  check->header = header;
+  check->block = block;
+  check->begin = begin;
+  check->end = begin + (rest < PD_PTN_BLOCK_ENTRIES ? rest : PD_PTN_BLOCK_ENTRIES);
+  check->disorder = false;
+  for (int s = 0; s <= (int)header->order; ++s) {
+    check->outside[s] = false;
+    check->scan->hash_begin(&check->hash[s]);
   }
+}
+
+/* Ranges of [p, p + count), and the order of each with the one before it. */
+static void scan_indices(struct pd_ptn_check *check, void *const *array, uint64_t p, size_t count) {
+  const struct pd_ptn_header *header = check->header;
+  uint32_t tie[PD_PTN_TIES];
+  bool tied = true;
+  memset(tie, 0xff, count * sizeof *tie);
+  for (int n = 0; n < (int)header->order; ++n) {
+    const uint32_t *narrow = (const uint32_t *)array[n] + p;
+    const uint64_t *wide = (const uint64_t *)array[n] + p;
+    uint64_t most;
+    if (header->index_bytes[n] == 4)
+      most = tied ? check->scan->compare32(narrow, count, tie, &check->disorder, &tied)
+                  : check->scan->largest32(narrow, count);
+    else
+      most = tied ? check->scan->compare64(wide, count, tie, &check->disorder, &tied)
+                  : check->scan->largest64(wide, count);
+    if (most >= header->dims[n]) check->outside[n] = true;
+  }
+  check->disorder = check->disorder || tied;
+}
+
+/* The first nonzero of a block has none before it in the block. */
+static void check_first(struct pd_ptn_check *check, void *const *array) {
+  const struct pd_ptn_header *header = check->header;
+  for (int n = 0; n < (int)header->order; ++n)
+    if (ptn_check_index_at(array[n], header->index_bytes[n], check->begin) >= header->dims[n])
+      check->outside[n] = true;
+}
+
+void pd_ptn_check_part(struct pd_ptn_check *check, void *const *array, uint64_t begin,
+                       uint64_t end) {
+  const struct pd_ptn_header *header = check->header;
+  const struct pd_ptn_scan *scan = check->scan;
+  int values = (int)header->order;
+  bool zeros = (header->flags & PD_PTN_ZEROS) != 0;
+  for (int s = 0; s <= values; ++s) {
+    size_t bytes = pd_ptn_entry_bytes(header, s);
+    scan->hash_add(&check->hash[s], (const char *)array[s] + begin * bytes,
+                   (size_t)(end - begin) * bytes);
+  }
+  if (header->value_bytes == 4
+          ? scan->bad32((const uint32_t *)array[values] + begin, (size_t)(end - begin), zeros)
+          : scan->bad64((const uint64_t *)array[values] + begin, (size_t)(end - begin), zeros))
+    check->outside[values] = true;
+  if (begin == check->begin) check_first(check, array);
+  for (uint64_t p = begin == check->begin ? begin + 1 : begin; p < end; p += PD_PTN_TIES)
+    scan_indices(check, array, p, end - p < PD_PTN_TIES ? (size_t)(end - p) : PD_PTN_TIES);
+}
+
+struct pd_ptn_fault pd_ptn_check_end(const struct pd_ptn_check *check, const uint64_t *checksums,
+                                     void *const *array) {
+  const struct pd_ptn_header *header = check->header;
+  uint64_t blocks = pd_ptn_array_blocks(header);
+  for (int s = 0; s <= (int)header->order; ++s) {
+    uint64_t offset = header->section[s].offset + check->begin * pd_ptn_entry_bytes(header, s);
+    if (check->scan->hash_end(&check->hash[s]) != checksums[(uint64_t)s * blocks + check->block])
+      return (struct pd_ptn_fault){.what = PD_PTN_DAMAGED, .section = s, .offset = offset};
+    if (check->outside[s]) return find_outside(header, array, s, check->begin, check->end);
+  }
+  if (check->disorder) return find_disorder(header, array, check->begin + 1, check->end);
   return (struct pd_ptn_fault){.what = PD_PTN_SOUND};
 }
 
 struct pd_ptn_fault pd_ptn_check_block(const struct pd_ptn_header *header,
                                        const uint64_t *checksums, void *const *array,
                                        uint64_t block) {
-  uint64_t begin = block * PD_PTN_BLOCK_ENTRIES;
-  uint64_t end =
-      header->nnz - begin < PD_PTN_BLOCK_ENTRIES ? header->nnz : begin + PD_PTN_BLOCK_ENTRIES;
-  uint64_t blocks = pd_ptn_array_blocks(header);
-  struct pd_ptn_fault fault = {.what = PD_PTN_SOUND};
-  for (int s = 0; s <= (int)header->order; ++s) {
-    size_t bytes = pd_ptn_entry_bytes(header, s);
-    const char *from = (const char *)array[s] + begin * bytes;
-    if (XXH3_64bits(from, (size_t)(end - begin) * bytes) != checksums[(uint64_t)s * blocks + block])
-      return (struct pd_ptn_fault){.what = PD_PTN_DAMAGED,
-                                   .section = s,
-                                   .offset = header->section[s].offset + begin * bytes};
-    fault = check_range(header, array, s, begin, end);
-    if (fault.what != PD_PTN_SOUND) return fault;
-  }
-  return pd_ptn_check_order(header, array, begin + 1, end);
+  struct pd_ptn_check check;
+  pd_ptn_check_begin(&check, header, block);
+  for (uint64_t p = check.begin; p < check.end; p += PD_PTN_PART)
+    pd_ptn_check_part(&check, array, p, check.end - p < PD_PTN_PART ? check.end : p + PD_PTN_PART);
+  return pd_ptn_check_end(&check, checksums, array);
 }
 
 polyad_status pd_ptn_fault_fail(polyad_context *context, const char *path,

@@ -3,6 +3,7 @@
 #define PD_PTN_CHECK_H
 
 #include "io/ptn_layout.h"
+#include "io/ptn_scan.h"
 
 /** What is wrong in a block; the first of a file is the one with the lowest block. */
 struct pd_ptn_fault {
@@ -22,15 +23,34 @@ struct pd_ptn_fault {
   int error;
 };
 
-/** Checks nonzeros [begin, end) of block `block`, which lie in `array` (one per mode, then the
- *  values). The order of `begin` relative to the nonzero before is left out. */
+enum { PD_PTN_PART = 1 << 14 }; /* nonzeros */
+
+/** A block that is being checked. */
+struct pd_ptn_check {
+  const struct pd_ptn_scan *scan;
+  const struct pd_ptn_header *header;
+  uint64_t block, begin, end; /* its nonzeros */
+  bool disorder, outside[POLYAD_MAX_ORDER + 1];
+  struct pd_ptn_hash hash[POLYAD_MAX_ORDER + 1];
+};
+
+/** Checks a block in parts, from its first nonzero to its last, each after it was read into `array`
+ *  (one array per mode, then the values): PD_PTN_PART nonzeros lie in the second cache then. The
+ *  order of the block's first nonzero relative to the one before is left out. */
+void pd_ptn_check_begin(struct pd_ptn_check *check, const struct pd_ptn_header *header,
+                        uint64_t block);
+void pd_ptn_check_part(struct pd_ptn_check *check, void *const *array, uint64_t begin,
+                       uint64_t end);
+struct pd_ptn_fault pd_ptn_check_end(const struct pd_ptn_check *check, const uint64_t *checksums,
+                                     void *const *array);
+/** All of that. */
 struct pd_ptn_fault pd_ptn_check_block(const struct pd_ptn_header *header,
                                        const uint64_t *checksums, void *const *array,
                                        uint64_t block);
 
-/** Checks the order of nonzeros p - 1 and p for p in [begin, end). */
-struct pd_ptn_fault pd_ptn_check_order(const struct pd_ptn_header *header, void *const *array,
-                                       uint64_t begin, uint64_t end);
+/** Checks the order of nonzeros p - 1 and p. */
+struct pd_ptn_fault pd_ptn_check_pair(const struct pd_ptn_header *header, void *const *array,
+                                      uint64_t p);
 
 /** The block checksums against those in the header, so that they can be believed. */
 polyad_status pd_ptn_check_checksums(polyad_context *context, const char *path,

@@ -94,20 +94,33 @@ static polyad_status ptn_read_check_labels(struct ptn *ptn) {
 
 /* ---- the arrays ----------------------------------------------------------------------------- */
 
-static struct pd_ptn_fault read_block(struct ptn *ptn, uint64_t block) {
+static struct pd_ptn_fault read_part(struct ptn *ptn, uint64_t begin, uint64_t end) {
   const struct pd_ptn_header *header = &ptn->header;
-  uint64_t begin = block * PD_PTN_BLOCK_ENTRIES, rest = header->nnz - begin;
-  uint64_t count = rest < PD_PTN_BLOCK_ENTRIES ? rest : PD_PTN_BLOCK_ENTRIES;
   for (int s = 0; s <= (int)header->order; ++s) {
     size_t bytes = pd_ptn_entry_bytes(header, s);
-    uint64_t offset = header->section[s].offset + begin * bytes;
-    int64_t got = pd_ptn_source_read(&ptn->source, offset, count * bytes,
-                                     (char *)ptn->array[s] + begin * bytes);
-    if (got < 0 || (uint64_t)got != count * bytes)
+    uint64_t offset = header->section[s].offset + begin * bytes, all = (end - begin) * bytes;
+    int64_t got =
+        pd_ptn_source_read(&ptn->source, offset, all, (char *)ptn->array[s] + begin * bytes);
+    if (got < 0 || (uint64_t)got != all)
       return (struct pd_ptn_fault){
           .what = PD_PTN_READ_ERROR, .section = s, .offset = offset, .got = got, .error = errno};
   }
   return (struct pd_ptn_fault){.what = PD_PTN_SOUND};
+}
+
+/* Reads, where the arrays are not read yet, and checks a block. */
+static struct pd_ptn_fault take_array_block(struct ptn *ptn, uint64_t block) {
+  struct pd_ptn_check check;
+  pd_ptn_check_begin(&check, &ptn->header, block);
+  for (uint64_t p = check.begin; p < check.end; p += PD_PTN_PART) {
+    uint64_t end = check.end - p < PD_PTN_PART ? check.end : p + PD_PTN_PART;
+    if (ptn->source.seekable) {
+      struct pd_ptn_fault fault = read_part(ptn, p, end);
+      if (fault.what != PD_PTN_SOUND) return fault;
+    }
+    pd_ptn_check_part(&check, ptn->array, p, end);
+  }
+  return pd_ptn_check_end(&check, ptn->checksums, ptn->array);
 }
 
 static polyad_status ptn_read_fail_block(struct ptn *ptn, const struct pd_ptn_fault *fault) {
@@ -130,10 +143,7 @@ static polyad_status check_arrays(struct ptn *ptn) {
 #pragma omp atomic read
     stop = first;
     if (block > stop) continue;
-    struct pd_ptn_fault fault = {.what = PD_PTN_SOUND};
-    if (ptn->source.seekable) fault = read_block(ptn, block);
-    if (fault.what == PD_PTN_SOUND)
-      fault = pd_ptn_check_block(header, ptn->checksums, ptn->array, block);
+    struct pd_ptn_fault fault = take_array_block(ptn, block);
     if (fault.what == PD_PTN_SOUND) continue;
 #pragma omp critical(pd_ptn_fault)
     if (block < first) {
@@ -144,8 +154,7 @@ static polyad_status check_arrays(struct ptn *ptn) {
   }
   if (found.what != PD_PTN_SOUND) return ptn_read_fail_block(ptn, &found);
   for (uint64_t block = 1; block < blocks; ++block) {
-    uint64_t begin = block * PD_PTN_BLOCK_ENTRIES;
-    found = pd_ptn_check_order(header, ptn->array, begin, begin + 1);
+    found = pd_ptn_check_pair(header, ptn->array, block * PD_PTN_BLOCK_ENTRIES);
     if (found.what != PD_PTN_SOUND) return ptn_read_fail_block(ptn, &found);
   }
   return POLYAD_OK;
@@ -249,7 +258,7 @@ static polyad_status make_tensor(struct ptn *ptn, const polyad_read_options *opt
   }
   polyad_status status = POLYAD_OK;
   /* Zeros that the file keeps, and values too small for float32, which have become zero. */
-  if (convert || header->flags == PD_PTN_ZEROS)
+  if ((convert && type == POLYAD_F32) || header->flags == PD_PTN_ZEROS)
     PD_TRY_CLEANUP(pd_tensor_merge(ptn->context, made, POLYAD_DUPLICATES_SUM, true));
   int labels = pd_ptn_label_section(header);
   if (labels >= 0) {

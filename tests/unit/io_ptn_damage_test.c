@@ -2,7 +2,9 @@
  * nothing is left behind. */
 #include "io_ptn_files.h"
 
+#include "core/isa.h"
 #include "failing_allocator.h"
+#include "io/ptn_check.h"
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -49,14 +51,17 @@ static void restore(struct fixture *f) {
   memcpy(f->bytes.data, f->good.data, f->good.size);
 }
 
-/* The file as it now is gives `status` and a message with `words`, for 1 and 7 threads, and
- * costs no memory; then the good bytes are back. */
+/* The file as it now is gives `status` and a message with `words`, for 1 and 7 threads and every
+ * instruction set, and costs no memory; then the good bytes are back. */
 static void refused(struct fixture *f, polyad_status status, const char *words) {
   store_file(f->path, f->bytes.data, f->bytes.size);
   uint64_t before = polyad_memory_in_use(f->context);
   char first[1024] = "";
-  for (int threads = 1; threads <= 7; threads += 6) {
-    assert_int_equal(polyad_set_threads(f->context, threads), POLYAD_OK);
+  for (int k = 0; k < 2 * PD_ISA_COUNT; ++k) {
+    enum pd_isa isa = (enum pd_isa)(k / 2);
+    if (!pd_isa_available(isa)) continue;
+    pd_isa_force(isa);
+    assert_int_equal(polyad_set_threads(f->context, k % 2 == 0 ? 1 : 7), POLYAD_OK);
     pd_begin(f->context);
     polyad_read_options options = {.type = POLYAD_F64};
     polyad_tensor *tensor = NULL;
@@ -70,11 +75,12 @@ static void refused(struct fixture *f, polyad_status status, const char *words) 
     assert_null(tensor);
     assert_true(strlen(message) <= 300);
     assert_int_equal(polyad_memory_in_use(f->context), before);
-    if (threads == 1)
+    if (k == 0)
       snprintf(first, sizeof first, "%s", message);
     else
       assert_string_equal(first, message);
   }
+  pd_isa_force(PD_ISA_COUNT);
   restore(f);
 }
 
@@ -399,6 +405,52 @@ static void e20_order_is_verified(void **state) {
   }
 }
 
+/* The good file becomes one of more nonzeros, which are checked in several parts. */
+static void grow(struct fixture *f, uint64_t nnz) {
+  const uint64_t dims[] = {4, 90, (UINT64_C(1) << 32) + 9};
+  polyad_tensor *tensor = random_tensor(f->context, 3, dims, nnz, POLYAD_F64);
+  free(f->good.data);
+  free(f->bytes.data);
+  f->good = tensor_bytes(f->context, tensor);
+  f->bytes.data = malloc(f->good.size);
+  assert_non_null(f->bytes.data);
+  polyad_tensor_destroy(tensor);
+  restore(f);
+}
+
+static void faults_at_the_seams_of_parts(void **state) {
+  struct fixture *f = *state;
+  grow(f, 2 * PD_PTN_PART + 3000);
+  uint64_t nnz = head(f)->nnz;
+  const uint64_t places[] = {PD_PTN_TIES - 1, PD_PTN_TIES,     PD_PTN_TIES + 1, PD_PTN_PART - 1,
+                             PD_PTN_PART,     PD_PTN_PART + 1, nnz - 1};
+  for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {
+    uint64_t p = places[i];
+    char words[64];
+    for (int n = 0; n < 3; ++n) {
+      unsigned char *array = f->bytes.data + head(f)->section[n].offset;
+      size_t size = head(f)->index_bytes[n];
+      memcpy(array + p * size, array + (p - 1) * size, size);
+    }
+    seal_all(f->bytes);
+    snprintf(words, sizeof words, "nonzeros %llu and %llu have the same indices",
+             (unsigned long long)p, (unsigned long long)p + 1);
+    refused(f, POLYAD_PARSE, words);
+    ((uint32_t *)(void *)(f->bytes.data + head(f)->section[1].offset))[p] = 90;
+    seal_all(f->bytes);
+    snprintf(words, sizeof words, "nonzero %llu: mode 2 index 91", (unsigned long long)p + 1);
+    refused(f, POLYAD_PARSE, words);
+    ((double *)(void *)(f->bytes.data + head(f)->section[3].offset))[p] = 0;
+    seal_all(f->bytes);
+    snprintf(words, sizeof words, "nonzero %llu: value 0", (unsigned long long)p + 1);
+    refused(f, POLYAD_PARSE, words);
+    /* Damage is told before what it makes of a number. */
+    f->bytes.data[head(f)->section[1].offset + 4 * p + 3] ^= 0x80;
+    refused(f, POLYAD_PARSE, "indices of mode 2: the block at byte");
+  }
+  accepted(f);
+}
+
 static void order_is_verified_between_blocks(void **state) {
   struct fixture *f = *state;
   const uint64_t dims[] = {1 << 20};
@@ -550,6 +602,7 @@ int main(void) {
       TEST(e18_foreign_files),
       TEST(e19_a_sparse_terabyte_meets_the_limit),
       TEST(e20_order_is_verified),
+      TEST(faults_at_the_seams_of_parts),
       TEST(order_is_verified_between_blocks),
       TEST(files_may_change_under_the_reader),
       TEST(dims_given_are_a_demand),
