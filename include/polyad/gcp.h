@@ -13,6 +13,10 @@ typedef enum polyad_loss {
   POLYAD_LOSS_GAUSSIAN = 2         /**< real numbers: (x - m)^2 */
 } polyad_loss;
 
+/** The name of loss `which` of polyad_loss, such as "bernoulli-logit"; NULL where there is none.
+ * The numbers of losses run from 0 on. */
+POLYAD_API const char *polyad_loss_name(int which);
+
 /** The loss of a CP model over all cells of the plan's tensor, where cells without a nonzero count
  * as 0, and its gradient in the factors: what an optimizer of generalized CP needs (Hong, Kolda and
  *  Duersch 2020, equations 7 and 12). The nonzeros are walked by the plan's kernels, on its device.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import count, takewhile
 from typing import Any, cast
 
 import numpy as np
@@ -19,8 +20,9 @@ from ._tensor import SparseTensor, as_tensor, read_options
 from ._types import (Compute, Duplicates, Floats, Kernel, Loss, Precision, StreamInfo, Transform,
                      Zeros)
 
-_LOSSES = {"poisson": lib.POLYAD_LOSS_POISSON, "bernoulli-logit": lib.POLYAD_LOSS_BERNOULLI_LOGIT,
-           "gaussian": lib.POLYAD_LOSS_GAUSSIAN}
+# Numbers of losses by name.
+_LOSSES = {text(lib.polyad_loss_name(number)): number
+           for number in takewhile(lambda number: lib.polyad_loss_name(number) != ffi.NULL, count())}
 KERNELS = {"mttkrp": lib.POLYAD_KERNEL_MTTKRP, "ttmc": lib.POLYAD_KERNEL_TTMC,
             "phi": lib.POLYAD_KERNEL_PHI}
 _COMPUTE = {"native": lib.POLYAD_COMPUTE_NATIVE, "f16": lib.POLYAD_COMPUTE_F16,

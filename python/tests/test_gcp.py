@@ -1,15 +1,23 @@
 """Loss and gradient over all cells against a dense tensor."""
 
+import typing
+
 import numpy as np
 import pytest
 
 import polyad
+from polyad import _plan, _types
 
 LOSSES = {
     "poisson": (lambda x, m: m - x * np.log(m), lambda x, m: 1 - x / m),
     "bernoulli-logit": (lambda x, m: np.log1p(np.exp(m)) - x * m, lambda x, m: 1 / (1 + np.exp(-m)) - x),
     "gaussian": (lambda x, m: (x - m) ** 2, lambda x, m: 2 * (m - x)),
 }
+
+
+def test_every_loss_of_the_library_is_here():
+    assert list(_plan._LOSSES) == list(LOSSES) == list(typing.get_args(_types.Loss))
+    assert all(f'"{loss}"' in polyad.gcp_objective.__doc__ for loss in LOSSES)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

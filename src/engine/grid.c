@@ -252,9 +252,10 @@ polyad_status pd_grid_sum(polyad_context *context, int loss, const struct pd_gri
   struct model model;
   polyad_status status = grid_open(context, grid, &model);
   *sum = 0;
-  if (status == POLYAD_OK && loss == PD_LOSS_POISSON)
+  int form = PD_LOSS_GRID(loss);
+  if (status == POLYAD_OK && form == PD_GRID_MODELS)
     sum_of_models(&model, sum, gradients);
-  else if (status == POLYAD_OK && loss == PD_LOSS_GAUSSIAN)
+  else if (status == POLYAD_OK && form == PD_GRID_SQUARES)
     sum_of_squares(&model, sum, gradients);
   else if (status == POLYAD_OK)
     status = grid_walk_all(context, loss, &model, sum, gradients);

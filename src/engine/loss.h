@@ -8,44 +8,56 @@
  * on the values (grid.h). Every loss here is such that g is x times a function of m alone, so that
  * a power of two taken out of the values comes out of the sum.
  *
- * A loss is a file in losses/ with four expressions, and a line in each list below. The C compiler,
- * CUDA's, HIP's and OpenCL's all read them: GAIN and SLOPE (g and its derivative in m) where the
- * kernels are, ZERO and ZERO_SLOPE (f(0, m) and its derivative) on the host. A loss whose gain is
- * not linear in m has a fifth, CURVATURE: minus g's second derivative, at least 0. All but SLOPE
- * get doubles. `least` is the least model that is divided by. A model that is not a number stays
- * so. */
+ * A loss is a file in losses/ and its line in PD_LOSSES. The C compiler, CUDA's, HIP's and OpenCL's
+ * all read the file. It gives the loss a number and, as macros of x, m and `least`:
+ *
+ *   NAME        its name for users, the enumerator in <polyad/gcp.h> in small letters with hyphens
+ *   GAIN        g, where the kernels are
+ *   SLOPE       its derivative in m, there too
+ *   CURVATURE   minus its second derivative, at least 0
+ *   ZERO        f(0, m), on the host
+ *   ZERO_SLOPE  its derivative, there too
+ *   GRID        how ZERO is summed over the grid: PD_GRID_CELLS, or a closed form
+ *   SQUARES     how often x^2, summed over the nonzeros, is added to the whole
+ *
+ * All but SLOPE get doubles. `least` is the least model that is divided by. A model that is not a
+ * number stays so. */
 #ifndef PD_ENGINE_LOSS_H
 #define PD_ENGINE_LOSS_H
 
 /* NaN compares false: it is kept. */
 #define PD_AT_LEAST(m, least) ((m) < (least) ? (least) : (m))
 
+/* Sums of f(0, m) over the grid: cell by cell, or the closed form of m or of m^2. */
+#define PD_GRID_CELLS 0
+#define PD_GRID_MODELS 1
+#define PD_GRID_SQUARES 2
+
 #include "engine/losses/bernoulli_logit.h"
 #include "engine/losses/gaussian.h"
 #include "engine/losses/poisson.h"
 
-/* Numbers rather than an enum: every language compares them alike. */
-#define PD_LOSS_POISSON 0
-#define PD_LOSS_BERNOULLI_LOGIT 1
-#define PD_LOSS_GAUSSIAN 2
+/* Every loss: EACH for all but one, and LAST for that one, which a choice falls to unasked. */
+#define PD_LOSSES(EACH, LAST, what, kind, x, m, least)                                             \
+  EACH(POISSON, what, kind, x, m, least)                                                           \
+  EACH(BERNOULLI_LOGIT, what, kind, x, m, least)                                                   \
+  LAST(GAUSSIAN, what, kind, x, m, least)
 
-#define PD_LOSS_GAIN(kind, x, m)                                                                   \
-  ((kind) == PD_LOSS_POISSON           ? PD_POISSON_GAIN(x, m)                                     \
-   : (kind) == PD_LOSS_BERNOULLI_LOGIT ? PD_BERNOULLI_LOGIT_GAIN(x, m)                             \
-                                       : PD_GAUSSIAN_GAIN(x, m))
-#define PD_LOSS_SLOPE(kind, x, m, least)                                                           \
-  ((kind) == PD_LOSS_POISSON           ? PD_POISSON_SLOPE(x, m, least)                             \
-   : (kind) == PD_LOSS_BERNOULLI_LOGIT ? PD_BERNOULLI_LOGIT_SLOPE(x, m, least)                     \
-                                       : PD_GAUSSIAN_SLOPE(x, m, least))
-#define PD_LOSS_CURVATURE(kind, x, m, least)                                                       \
-  ((kind) == PD_LOSS_POISSON ? PD_POISSON_CURVATURE(x, m, least) : 0)
-#define PD_LOSS_ZERO(kind, m)                                                                      \
-  ((kind) == PD_LOSS_POISSON           ? PD_POISSON_ZERO(m)                                        \
-   : (kind) == PD_LOSS_BERNOULLI_LOGIT ? PD_BERNOULLI_LOGIT_ZERO(m)                                \
-                                       : PD_GAUSSIAN_ZERO(m))
-#define PD_LOSS_ZERO_SLOPE(kind, m)                                                                \
-  ((kind) == PD_LOSS_POISSON           ? PD_POISSON_ZERO_SLOPE(m)                                  \
-   : (kind) == PD_LOSS_BERNOULLI_LOGIT ? PD_BERNOULLI_LOGIT_ZERO_SLOPE(m)                          \
-                                       : PD_GAUSSIAN_ZERO_SLOPE(m))
+/* Macro `what` of the loss that has number `kind`. Numbers rather than an enum: every language
+ * compares them alike. */
+#define PD_LOSS_CHOICE(what, kind, x, m, least)                                                    \
+  (PD_LOSSES(PD_LOSS_ASKED, PD_LOSS_LEFT, what, kind, x, m, least))
+#define PD_LOSS_ASKED(NAME, what, kind, x, m, least)                                               \
+  (kind) == PD_LOSS_##NAME ? PD_##NAME##_##what(x, m, least):
+#define PD_LOSS_LEFT(NAME, what, kind, x, m, least) PD_##NAME##_##what(x, m, least)
+
+#define PD_LOSS_NAME(kind) PD_LOSS_CHOICE(NAME, kind, 0, 0, 0)
+#define PD_LOSS_GAIN(kind, x, m) PD_LOSS_CHOICE(GAIN, kind, x, m, 0)
+#define PD_LOSS_SLOPE(kind, x, m, least) PD_LOSS_CHOICE(SLOPE, kind, x, m, least)
+#define PD_LOSS_CURVATURE(kind, x, m, least) PD_LOSS_CHOICE(CURVATURE, kind, x, m, least)
+#define PD_LOSS_ZERO(kind, m) PD_LOSS_CHOICE(ZERO, kind, 0, m, 0)
+#define PD_LOSS_ZERO_SLOPE(kind, m) PD_LOSS_CHOICE(ZERO_SLOPE, kind, 0, m, 0)
+#define PD_LOSS_GRID(kind) PD_LOSS_CHOICE(GRID, kind, 0, 0, 0)
+#define PD_LOSS_SQUARES(kind) PD_LOSS_CHOICE(SQUARES, kind, 0, 0, 0)
 
 #endif

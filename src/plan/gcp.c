@@ -2,8 +2,22 @@
  * gains of the nonzeros (engine/loss.h), and the same of the derivatives. */
 #include "core/numbers.h"
 #include "engine/grid.h"
+#include "engine/loss.h"
 #include "plan/host_call.h"
 #include <polyad/gcp.h>
+
+#define ONE(NAME, what, kind, x, m, least) +1
+enum { LOSSES = PD_LOSSES(ONE, ONE, , , , , ) };
+
+/* The public numbers are the library's own, and run from 0 on. */
+#define SAME(NAME, what, kind, x, m, least)                                                        \
+  _Static_assert((int)POLYAD_LOSS_##NAME == PD_LOSS_##NAME && PD_LOSS_##NAME < LOSSES,             \
+                 "a loss has another number in <polyad/gcp.h>");
+PD_LOSSES(SAME, SAME, , , , , )
+
+const char *polyad_loss_name(int which) {
+  return which < 0 || which >= LOSSES ? NULL : PD_LOSS_NAME(which);
+}
 
 /* The smallest model that a count is divided by. */
 static const double LEAST_MODEL = 1e-10;
@@ -12,7 +26,7 @@ static polyad_status gcp_check(polyad_context *context, polyad_loss loss,
                                const struct pd_host_call *call, const double *objective,
                                void *const *gradients) {
   PD_TRY(pd_host_call_check(context, call, objective));
-  if ((int)loss < POLYAD_LOSS_POISSON || loss > POLYAD_LOSS_GAUSSIAN)
+  if (polyad_loss_name((int)loss) == NULL)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT, "loss %d found; expected one of polyad_loss",
                    (int)loss);
   for (int n = 0; n < call->plan->order && gradients != NULL; ++n)
@@ -52,8 +66,7 @@ polyad_status polyad_gcp_objective(polyad_context *context, const polyad_plan *p
     call.mode = n;
     PD_TRY_CLEANUP(gcp_gradient(context, call, of_grid[n], gradients[n]));
   }
-  /* The squared values are the one part of a loss that does not depend on the model. */
-  *objective = sum - gain + (loss == POLYAD_LOSS_GAUSSIAN ? plan->norm * plan->norm : 0);
+  *objective = sum - gain + PD_LOSS_SQUARES((int)loss) * plan->norm * plan->norm;
 cleanup:
   for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
     pd_free(context, of_grid[n]);

@@ -18,7 +18,7 @@ FOREIGN = re.compile(
     r"threadIdx|blockIdx|blockDim|gridDim|warpSize|atomicAdd|atomic_\w+|atom_\w+|barrier|get_\w+_id|"
     r"vload\d*|vstore\d*|(?:float|double|u?int|u?long)(?:2|4|8|16)|as_\w+|convert_\w+|template|"
     r"typename|static_cast|reinterpret_cast|uint(?:32|64)_t|size_t|_mm\w*|kernel|global|local)\b", re.I)
-WORD = re.compile(r"\bPD_[A-Z0-9_]+\b")
+WORD = re.compile(r"\bPD_[A-Z0-9_]+\b(?!##)")  # not a part that is pasted into a word
 # Given by what includes the kernels, not by the backend.
 PARAMETERS = {"PD_F64", "PD_INPUTS", "PD_LANES", "PD_VECTORS", "PD_PARTIAL", "PD_KIND",
               "PD_INSTANCE"}

@@ -1,23 +1,28 @@
 #include "oracle/gcp_oracle.h"
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* f, its derivative, and the second one (a bound of it) at a cell. */
-struct terms {
-  long double f, first, second;
-};
+static struct oracle_terms poisson(long double x, long double m) {
+  return (struct oracle_terms){m - (x > 0 ? x * logl(m) : 0), 1 - x / m, x / (m * m)};
+}
 
-static struct terms at(enum oracle_loss loss, long double x, long double m) {
-  long double odds = expl(-m);
-  switch (loss) {
-  case ORACLE_POISSON:
-    return (struct terms){m - (x > 0 ? x * logl(m) : 0), 1 - x / m, x / (m * m)};
-  case ORACLE_BERNOULLI_LOGIT:
-    return (struct terms){logl(1 + expl(m)) - x * m, 1 / (1 + odds) - x, 0.25L};
-  case ORACLE_GAUSSIAN:
-    break;
-  }
-  return (struct terms){(x - m) * (x - m), 2 * (m - x), 2};
+static struct oracle_terms bernoulli_logit(long double x, long double m) {
+  return (struct oracle_terms){logl(1 + expl(m)) - x * m, 1 / (1 + expl(-m)) - x, 0.25L};
+}
+
+static struct oracle_terms gaussian(long double x, long double m) {
+  return (struct oracle_terms){(x - m) * (x - m), 2 * (m - x), 2};
+}
+
+static const struct oracle_loss losses[] = {{"poisson", ORACLE_COUNTS, 0, poisson},
+                                            {"bernoulli-logit", ORACLE_ONES, 0, bernoulli_logit},
+                                            {"gaussian", ORACLE_ANY, 1, gaussian}};
+
+const struct oracle_loss *oracle_loss_find(const char *name) {
+  for (size_t k = 0; k < sizeof losses / sizeof *losses; ++k)
+    if (strcmp(losses[k].name, name) == 0) return &losses[k];
+  return NULL;
 }
 
 static size_t cell_of(const struct oracle_tensor *tensor, const uint64_t *index) {
@@ -35,7 +40,7 @@ static void add(struct oracle_gcp *to, size_t k, long double exact, long double 
 }
 
 /* One cell: `size` is the sum of the absolute values of the model's terms. */
-static void visit(const struct oracle_tensor *tensor, enum oracle_loss loss, size_t rank,
+static void visit(const struct oracle_tensor *tensor, const struct oracle_loss *loss, size_t rank,
                   const double *const *factors, const size_t *index, long double x,
                   struct oracle_gcp *objective, struct oracle_gcp *gradient) {
   long double m = 0, size = 0;
@@ -46,24 +51,24 @@ static void visit(const struct oracle_tensor *tensor, enum oracle_loss loss, siz
     m += product;
     size += fabsl(product);
   }
-  struct terms zero = at(loss, 0, m), here = at(loss, x, m);
+  struct oracle_terms zero = loss->at(0, m), here = loss->at(x, m);
   long double change = fabsl(here.first - zero.first);
   /* Closed forms add squares of the terms one by one. */
-  long double of_grid = loss == ORACLE_GAUSSIAN ? 4 * size * size : fabsl(zero.f) + size;
-  long double slope = loss == ORACLE_GAUSSIAN ? 4 * size : fabsl(zero.first) + size;
+  long double of_grid = loss->squares ? 4 * size * size : fabsl(zero.f) + size;
+  long double slope = loss->squares ? 4 * size : fabsl(zero.first) + size;
   add(objective, 0, here.f, of_grid, fabsl(here.f - zero.f) + x * x + 2 * change * size);
   for (int n = 0; n < tensor->order; ++n)
     for (size_t r = 0; r < rank; ++r) {
       long double others = 1;
       for (int k = 0; k < tensor->order; ++k)
         if (k != n) others *= factors[k][index[k] * rank + r];
-      long double moves = loss == ORACLE_POISSON ? 2 * change : change;
+      long double moves = loss->values == ORACLE_COUNTS ? 2 * change : change;
       add(&gradient[n], index[n] * rank + r, here.first * others, slope * fabsl(others),
           moves * fabsl(others));
     }
 }
 
-void oracle_gcp(const struct oracle_tensor *tensor, enum oracle_loss loss, size_t rank,
+void oracle_gcp(const struct oracle_tensor *tensor, const struct oracle_loss *loss, size_t rank,
                 const double *const *factors, struct oracle_gcp *objective,
                 struct oracle_gcp *gradient) {
   size_t cells = 1, index[64] = {0};

@@ -23,7 +23,7 @@ static const struct mttkrp_case cases[] = {
     {"diagonal", 4, {9, 9, 9, 9}, 9, SHAPE_DIAGONAL, false},
     {"eight modes", 8, {3, 2, 4, 2, 3, 2, 3, 2}, 200, SHAPE_UNIFORM, true},
 };
-enum { CASES = sizeof cases / sizeof *cases, LOSSES = 3 };
+enum { CASES = sizeof cases / sizeof *cases };
 static const size_t ranks[] = {1, 5, 17};
 enum { RANKS = sizeof ranks / sizeof *ranks };
 static const char *device = "cpu";
@@ -35,13 +35,13 @@ struct setting {
 };
 
 /* Values that the loss is made for. Models of counts stay away from zero. */
-static void fit_values(struct problem *problem, int loss) {
+static void fit_values(struct problem *problem, enum oracle_values values) {
   for (size_t p = 0; p < problem->entries; ++p)
-    if (loss == ORACLE_POISSON)
+    if (values == ORACLE_COUNTS)
       problem->value[p] = ceil(4 * fabs(problem->value[p]));
-    else if (loss == ORACLE_BERNOULLI_LOGIT)
+    else if (values == ORACLE_ONES)
       problem->value[p] = 1;
-  for (int n = 0; n < problem->from->order && loss == ORACLE_POISSON; ++n)
+  for (int n = 0; n < problem->from->order && values == ORACLE_COUNTS; ++n)
     for (size_t k = 0; k < (size_t)problem->from->dims[n] * problem->rank; ++k)
       problem->factor[n][k] = fmax(0.125, fabs(problem->factor[n][k]));
 }
@@ -80,7 +80,6 @@ static void compare(const struct problem *problem, const struct setting *setting
 
 static void run_loss(polyad_context *context, const polyad_plan *plan, polyad_workspace *workspace,
                      const struct problem *problem, const struct setting *setting, int loss) {
-  static const char *const names[] = {"poisson", "bernoulli-logit", "gaussian"};
   struct oracle_gcp objective = sums_create(1), gradient[POLYAD_MAX_ORDER];
   void *factor[POLYAD_MAX_ORDER], *found[POLYAD_MAX_ORDER];
   size_t item = setting->type == POLYAD_F32 ? 4 : 8;
@@ -94,7 +93,8 @@ static void run_loss(polyad_context *context, const polyad_plan *plan, polyad_wo
     memset(found[n], 0xFF, count * item);
   }
   struct oracle_tensor tensor = problem_tensor(problem);
-  oracle_gcp(&tensor, (enum oracle_loss)loss, problem->rank, (const double *const *)problem->factor,
+  const char *name = polyad_loss_name(loss);
+  oracle_gcp(&tensor, oracle_loss_find(name), problem->rank, (const double *const *)problem->factor,
              &objective, gradient);
   double sum = NAN, alone = NAN;
   polyad_status status = polyad_gcp_objective(context, plan, workspace, (polyad_loss)loss,
@@ -107,11 +107,11 @@ static void run_loss(polyad_context *context, const polyad_plan *plan, polyad_wo
   if (!refused && status != POLYAD_OK) fail_msg("%s", polyad_last_error(context));
   if (!refused) {
     assert_true(sum == alone);
-    compare(problem, setting, names[loss], &objective, 0, sum, false);
+    compare(problem, setting, name, &objective, 0, sum, false);
   }
   for (int n = 0; n < order; ++n) {
     for (size_t k = 0; !refused && k < (size_t)problem->from->dims[n] * problem->rank; ++k)
-      compare(problem, setting, names[loss], &gradient[n], k,
+      compare(problem, setting, name, &gradient[n], k,
               item == 4 ? (double)((float *)found[n])[k] : ((double *)found[n])[k], true);
     sums_free(&gradient[n]);
     free(factor[n]);
@@ -127,7 +127,9 @@ static void run_case(polyad_context *context, const struct setting *setting,
   polyad_plan *plan = NULL;
   polyad_workspace *workspace = NULL;
   problem_make(from, rank, seed, &problem);
-  fit_values(&problem, loss);
+  const struct oracle_loss *exact = oracle_loss_find(polyad_loss_name(loss));
+  if (exact == NULL) fail_msg("loss %s has no definition in the oracle", polyad_loss_name(loss));
+  fit_values(&problem, exact->values);
   polyad_tensor *tensor = problem_polyad(context, &problem, setting->type);
   polyad_plan_options_init(&options);
   options.format = setting->format;
@@ -150,7 +152,7 @@ static void every_case(const char *format, const char *variant) {
   polyad_context *context = NULL;
   assert_int_equal(polyad_context_create(&context), POLYAD_OK);
   assert_int_equal(polyad_set_device(context, device), POLYAD_OK);
-  for (int k = 0; k < CASES * RANKS * LOSSES; ++k) {
+  for (int k = 0; polyad_loss_name(k / CASES / RANKS) != NULL; ++k) {
     int c = k % CASES, r = k / CASES % RANKS, loss = k / CASES / RANKS;
     struct setting setting = {format, variant, k % 2 == 0 ? POLYAD_F64 : POLYAD_F32, 1 + k % 3};
     assert_int_equal(polyad_set_threads(context, setting.threads), POLYAD_OK);
@@ -180,6 +182,12 @@ static void test_refusals(void **state) {
   const void *const *factor = (const void *const *)problem.factor;
   void *none[3] = {NULL};
   double sum;
+  int losses = 0;
+  while (polyad_loss_name(losses) != NULL)
+    ++losses;
+  assert_int_equal(losses, 3);
+  assert_string_equal(polyad_loss_name(POLYAD_LOSS_BERNOULLI_LOGIT), "bernoulli-logit");
+  assert_null(polyad_loss_name(-1));
   polyad_plan_options_init(&options);
   options.kernel = POLYAD_KERNEL_PHI;
   assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_OK);
@@ -188,7 +196,7 @@ static void test_refusals(void **state) {
       polyad_gcp_objective(NULL, plan, workspace, POLYAD_LOSS_POISSON, factor, &sum, NULL),
       POLYAD_INVALID_ARGUMENT);
   assert_int_equal(
-      polyad_gcp_objective(context, plan, workspace, (polyad_loss)3, factor, &sum, NULL),
+      polyad_gcp_objective(context, plan, workspace, (polyad_loss)losses, factor, &sum, NULL),
       POLYAD_INVALID_ARGUMENT);
   assert_int_equal(
       polyad_gcp_objective(context, plan, workspace, POLYAD_LOSS_POISSON, factor, NULL, NULL),

@@ -6,10 +6,14 @@
 #ifndef PD_LOSS_POISSON_H
 #define PD_LOSS_POISSON_H
 
-#define PD_POISSON_GAIN(x, m) ((x) != 0 ? (x)*log(m) : 0)
+#define PD_LOSS_POISSON 0
+#define PD_POISSON_NAME(x, m, least) "poisson"
+#define PD_POISSON_GAIN(x, m, least) ((x) != 0 ? (x)*log(m) : 0)
 #define PD_POISSON_SLOPE(x, m, least) ((x) / PD_AT_LEAST(m, least))
 #define PD_POISSON_CURVATURE(x, m, least) ((x) / PD_AT_LEAST((m) * (m), least))
-#define PD_POISSON_ZERO(m) (m)
-#define PD_POISSON_ZERO_SLOPE(m) (1.0)
+#define PD_POISSON_ZERO(x, m, least) (m)
+#define PD_POISSON_ZERO_SLOPE(x, m, least) (1.0)
+#define PD_POISSON_GRID(x, m, least) PD_GRID_MODELS
+#define PD_POISSON_SQUARES(x, m, least) 0
 
 #endif
