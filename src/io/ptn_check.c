@@ -65,7 +65,7 @@ void pd_ptn_check_begin(struct pd_ptn_check *check, const struct pd_ptn_header *
   check->disorder = false;
   for (int s = 0; s <= (int)header->order; ++s) {
     check->outside[s] = false;
-    check->scan->hash_begin(&check->hash[s]);
+    pd_wide_hash_begin(&check->hash[s]);
   }
 }
 
@@ -106,8 +106,8 @@ void pd_ptn_check_part(struct pd_ptn_check *check, void *const *array, uint64_t 
   bool zeros = (header->flags & PD_PTN_ZEROS) != 0;
   for (int s = 0; s <= values; ++s) {
     size_t bytes = pd_ptn_entry_bytes(header, s);
-    scan->hash_add(&check->hash[s], (const char *)array[s] + begin * bytes,
-                   (size_t)(end - begin) * bytes);
+    pd_wide_hash_add(&check->hash[s], (const char *)array[s] + begin * bytes,
+                     (size_t)(end - begin) * bytes);
   }
   if (header->value_bytes == 4
           ? scan->bad32((const uint32_t *)array[values] + begin, (size_t)(end - begin), zeros)
@@ -124,7 +124,7 @@ struct pd_ptn_fault pd_ptn_check_end(const struct pd_ptn_check *check, const uin
   uint64_t blocks = pd_ptn_array_blocks(header);
   for (int s = 0; s <= (int)header->order; ++s) {
     uint64_t offset = header->section[s].offset + check->begin * pd_ptn_entry_bytes(header, s);
-    if (check->scan->hash_end(&check->hash[s]) != checksums[(uint64_t)s * blocks + check->block])
+    if (pd_wide_hash_end(&check->hash[s]) != checksums[(uint64_t)s * blocks + check->block])
       return (struct pd_ptn_fault){.what = PD_PTN_DAMAGED, .section = s, .offset = offset};
     if (check->outside[s]) return find_outside(header, array, s, check->begin, check->end);
   }

@@ -2,6 +2,7 @@
 #ifndef PD_PTN_CHECK_H
 #define PD_PTN_CHECK_H
 
+#include "core/wide_hash.h"
 #include "io/ptn_layout.h"
 #include "io/ptn_scan.h"
 
@@ -31,7 +32,7 @@ struct pd_ptn_check {
   const struct pd_ptn_header *header;
   uint64_t block, begin, end; /* its nonzeros */
   bool disorder, outside[POLYAD_MAX_ORDER + 1];
-  struct pd_ptn_hash hash[POLYAD_MAX_ORDER + 1];
+  struct pd_wide_hash hash[POLYAD_MAX_ORDER + 1];
 };
 
 /** Checks a block in parts, from its first nonzero to its last, each after it was read into `array`

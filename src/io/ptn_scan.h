@@ -7,17 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PD_PTN_HASH_BYTES = 640, PD_PTN_TIES = 2048 };
-
-/** An XXH3-64 that is being computed, by the functions of one table alone. */
-struct pd_ptn_hash {
-  _Alignas(64) unsigned char state[PD_PTN_HASH_BYTES];
-};
+enum { PD_PTN_TIES = 2048 };
 
 struct pd_ptn_scan {
-  void (*hash_begin)(struct pd_ptn_hash *hash);
-  void (*hash_add)(struct pd_ptn_hash *hash, const void *from, size_t bytes);
-  uint64_t (*hash_end)(const struct pd_ptn_hash *hash);
   /* The largest of `count` indices. */
   uint64_t (*largest32)(const uint32_t *index, size_t count);
   uint64_t (*largest64)(const uint64_t *index, size_t count);

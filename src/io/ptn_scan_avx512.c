@@ -1,2 +1,2 @@
-#define SCAN_TABLE pd_ptn_scan_avx512
+#define TABLE pd_ptn_scan_avx512
 #include "io/ptn_scan_body.h"

@@ -1,23 +1,5 @@
-/* The table of ptn_scan.h for one instruction set, which the including file names SCAN_TABLE. */
+/* The table of ptn_scan.h for one instruction set, whose name the includer defines as TABLE. */
 #include "io/ptn_scan.h"
-
-/* XXH3 as the compiler's options say: the library's own is for the oldest processor. */
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
-_Static_assert(sizeof(XXH3_state_t) <= sizeof(struct pd_ptn_hash), "room for the state");
-
-static void hash_begin(struct pd_ptn_hash *hash) {
-  (void)XXH3_64bits_reset((XXH3_state_t *)(void *)hash->state);
-}
-
-static void hash_add(struct pd_ptn_hash *hash, const void *from, size_t bytes) {
-  (void)XXH3_64bits_update((XXH3_state_t *)(void *)hash->state, from, bytes);
-}
-
-static uint64_t hash_end(const struct pd_ptn_hash *hash) {
-  return XXH3_64bits_digest((const XXH3_state_t *)(const void *)hash->state);
-}
 
 static uint64_t scan_largest32(const uint32_t *index, size_t count) {
   uint32_t most = 0;
@@ -86,6 +68,5 @@ static bool scan_bad64(const uint64_t *bits, size_t count, bool zeros) {
   return bad != 0;
 }
 
-const struct pd_ptn_scan SCAN_TABLE = {hash_begin,     hash_add,       hash_end,
-                                       scan_largest32, scan_largest64, scan_compare32,
-                                       scan_compare64, scan_bad32,     scan_bad64};
+const struct pd_ptn_scan TABLE = {scan_largest32, scan_largest64, scan_compare32,
+                                  scan_compare64, scan_bad32,     scan_bad64};

@@ -1,2 +1,2 @@
-#define SCAN_TABLE pd_ptn_scan_plain
+#define TABLE pd_ptn_scan_plain
 #include "io/ptn_scan_body.h"

@@ -65,13 +65,14 @@ static void take_values(const struct pd_stream *stream, int exponent, double *va
   }
 }
 
-static void hash_values(const struct pd_stream *stream, const double *values, XXH3_state_t *state) {
+static void hash_values(const struct pd_stream *stream, const double *values,
+                        struct pd_wide_hash *hash) {
   for (uint64_t p = 0; p < stream->file.count; ++p) {
     float narrow = (float)values[p];
     if (stream->type == POLYAD_F32)
-      pd_hash_items(state, &narrow, 1, sizeof narrow);
+      pd_hash_items(hash, &narrow, 1, sizeof narrow);
     else
-      pd_hash_items(state, values + p, 1, sizeof *values);
+      pd_hash_items(hash, values + p, 1, sizeof *values);
   }
 }
 
@@ -79,13 +80,12 @@ static void hash_values(const struct pd_stream *stream, const double *values, XX
  * on the way the norm. */
 static polyad_status hash_arrays(polyad_context *context, struct pd_stream *stream, double *values,
                                  const struct pd_stream_facts *facts, polyad_plan *plan) {
-  XXH3_state_t state;
+  struct pd_wide_hash hash;
   uint64_t blocks = pd_ptn_array_blocks(&stream->file.header);
   uint64_t head[3] = {(uint64_t)stream->order, stream->nnz, (uint64_t)stream->type};
-  XXH3_INITSTATE(&state);
-  (void)XXH3_64bits_reset(&state);
-  pd_hash_items(&state, head, 3, sizeof head[0]);
-  pd_hash_items(&state, stream->dims, (uint64_t)stream->order, sizeof stream->dims[0]);
+  pd_wide_hash_begin(&hash);
+  pd_hash_items(&hash, head, 3, sizeof head[0]);
+  pd_hash_items(&hash, stream->dims, (uint64_t)stream->order, sizeof stream->dims[0]);
   if (facts->largest != 0 && (facts->largest < 0x1p-400 || facts->largest > 0x1p400))
     (void)frexp(facts->largest, &plan->norm_exponent);
   for (int s = 0; s <= stream->order; ++s)
@@ -93,18 +93,18 @@ static polyad_status hash_arrays(polyad_context *context, struct pd_stream *stre
       if (pd_cancelled(context)) return pd_fail(context, POLYAD_CANCELLED, "reading was cancelled");
       PD_TRY(pd_ptn_blocks_section(&stream->file, s, block));
       if (s < stream->order) {
-        pd_hash_items(&state, stream->file.array[s], stream->file.count,
+        pd_hash_items(&hash, stream->file.array[s], stream->file.count,
                       stream->file.header.index_bytes[s]);
         continue;
       }
       int exponent;
       take_values(stream, 0, values);
-      hash_values(stream, values, &state);
+      hash_values(stream, values, &hash);
       take_values(stream, plan->norm_exponent, values);
       double sum = pd_sum_of_squares(context, stream->file.count, POLYAD_F64, values, &exponent);
       plan->norm_square_scaled += ldexp(sum, 2 * exponent);
     }
-  plan->tensor_hash = XXH3_64bits_digest(&state);
+  plan->tensor_hash = pd_wide_hash_end(&hash);
   plan->norm = ldexp(sqrt(plan->norm_square_scaled), plan->norm_exponent);
   return POLYAD_OK;
 }

@@ -36,16 +36,15 @@ struct pd_model pd_model_of_ttensor(const polyad_ttensor *ttensor) {
 static uint64_t model_hash(const struct pd_model *model) {
   uint64_t head[2] = {(uint64_t)model->order, (uint64_t)model->type}, order = head[0];
   size_t bytes = pd_type_bytes(model->type);
-  XXH3_state_t state;
-  XXH3_INITSTATE(&state);
-  (void)XXH3_64bits_reset(&state);
-  pd_hash_items(&state, head, 2, sizeof head[0]);
-  pd_hash_items(&state, model->dims, order, sizeof model->dims[0]);
-  pd_hash_items(&state, model->ranks, model->tucker ? order : 1, sizeof model->ranks[0]);
-  pd_hash_items(&state, model->first, model->entries, bytes);
+  struct pd_wide_hash hash;
+  pd_wide_hash_begin(&hash);
+  pd_hash_items(&hash, head, 2, sizeof head[0]);
+  pd_hash_items(&hash, model->dims, order, sizeof model->dims[0]);
+  pd_hash_items(&hash, model->ranks, model->tucker ? order : 1, sizeof model->ranks[0]);
+  pd_hash_items(&hash, model->first, model->entries, bytes);
   for (int n = 0; n < model->order; ++n)
-    pd_hash_items(&state, model->factor[n], model->dims[n] * model->ranks[n], bytes);
-  return XXH3_64bits_digest(&state);
+    pd_hash_items(&hash, model->factor[n], model->dims[n] * model->ranks[n], bytes);
+  return pd_wide_hash_end(&hash);
 }
 
 uint64_t polyad_ktensor_hash(const polyad_ktensor *ktensor) {

@@ -4,10 +4,10 @@
 #include "harness.h"
 #include "host_steps.h"
 #include "linalg/cpu_work.h"
-#include "tensor/hash_items.h"
 #include "unit/host_newton.h"
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 struct block {
   uint64_t bytes;
