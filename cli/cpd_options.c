@@ -43,7 +43,7 @@ static const struct cli_option option_table[] = {
     CLI_STREAM_OPTIONS(struct cpd),
     CLI_HEADING("output"),
     CLI_OPTION(
-        struct cpd, RESULT, output, "output", "PATH",
+        struct cpd, OUTPUT, output, "output", "PATH",
         "write the model, by its extension: .ktensor (text), .ptm,\n.npz, .csv, .json, .parquet "
         "(by polyad-table), .html\n(a page), DIR/ for one file per factor (see polyad help\nfiles)",
         .letter = 'o'),

@@ -8,7 +8,8 @@ enum cli_kind {
   CLI_FLAG,   /* bool: set to true */
   CLI_TEXT,   /* const char * */
   CLI_OUTPUT, /* const char *: the name of what the option writes */
-  CLI_RESULT, /* the same, of what the same run writes again to the same bytes */
+  CLI_RESULT, /* the same, of what the same run writes again to the same bytes; a decomposition's
+                 model has a hash of its own instead */
   CLI_CHOICE, /* const char *: one of `choices`, separated by blanks */
   CLI_COUNT,  /* uint64_t: an integer from `least` to `most` */
   CLI_REAL,   /* double: finite, at least `least` */

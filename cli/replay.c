@@ -35,7 +35,7 @@ static const struct cli_usage usage = {
     .command = "replay",
     .synopsis = "RUN.json [options]",
     .summary = "Does a run of any subcommand again from the object that its --json wrote, and\n"
-               "compares: data, choices, iterations, results, the bits of the model and of the\n"
+               "compares: data, choices, iterations, results, the bits of the model and of other\n"
                "files that it writes, which go to a directory under $TMPDIR (else /tmp) and are\n"
                "removed. Times and rates are not compared, nor are pages. Start it in the\n"
                "directory of the run, so that the names of files are right. Exit status 0: the\n"

@@ -22,7 +22,7 @@ static const struct cli_option option_table[] = {
     CLI_STORAGE_OPTIONS(struct tucker, CLI_FORMAT_HELP),
     CLI_HEADING("output"),
     CLI_OPTION(
-        struct tucker, RESULT, output, "output", "PATH",
+        struct tucker, OUTPUT, output, "output", "PATH",
         "write the model, by its extension: .ttensor (text), .ptm,\n.npz, .json, .parquet (by "
         "polyad-table), .html (a page),\nDIR/ for one file per part",
         .letter = 'o'),
