@@ -4,12 +4,13 @@ SPLATT's medium-grained MPI took beside it.
 
 usage: bench/ranks_cpu.py --tensors DIR --output results.json [--polyad build/polyad]
            [--splatt SPLATT] [--splatt-ranks 2] [--names ...] [--ranks 1,2,4] [--rank 16] [--iterations 12] [--rounds 3]
-           [--mpirun "mpirun --oversubscribe"]
+           [--mpirun "mpirun --oversubscribe"] [--limit SECONDS]
 
 SPLATT is a splatt built with MPI by the same MPI; without it polyad runs alone. It runs with the numbers of
 --splatt-ranks; where it fails, as its version 2.0.0 did on four processes, the row has its message. Every process has one
 thread; more processes than processors share them, which predictions, made for as many machines, do not
-know: such rows say so. In every round all programs run once on every tensor, one after the other. The
+know: such rows say so. In every round all programs run once on every tensor, one after the other. With
+--limit no round begins after so many seconds, but for the first of each tensor; rows have their rounds. The
 time of an iteration is the median over the iterations 3 and later of all rounds; polyad's by its trace,
 with the fit, SPLATT's by what it prints, in milliseconds. Rate and latency of the messages between two
 processes are measured first, by mpi4py where it is there, and given to polyad plan."""
@@ -19,6 +20,7 @@ import shlex
 import statistics
 import subprocess
 import sys
+import time
 
 import cpu_script
 import tensors
@@ -81,7 +83,9 @@ def measure(options, name, rate, latency):
     text = tensors.path(options.tensors, name, ".tns", options.polyad) if options.splatt else None
     before = predicted(options, binary, rate, latency)
     ours, theirs, failed, fits = {c: [] for c in options.counts}, {c: [] for c in options.counts}, {}, {}
-    for _ in range(options.rounds):
+    rounds = 0
+    while rounds < options.rounds and (rounds == 0 or time.monotonic() < options.until):
+        rounds += 1
         for count in options.counts:
             times, last = polyad_times(options, binary, count)
             ours[count] += times
@@ -96,7 +100,7 @@ def measure(options, name, rate, latency):
     for count in options.counts:
         seconds, told = statistics.median(ours[count]), before[count]["seconds"]
         row = {"tensor": name, "ranks": count, "nnz": last["nnz"], "dims": last["dims"],
-               "grid": before[count]["grid"], "shared_processors": count > (os.cpu_count() or 1),
+               "rounds": rounds, "grid": before[count]["grid"], "shared_processors": count > (os.cpu_count() or 1),
                "predicted_seconds": told, "seconds": seconds, "seconds_least": min(ours[count]),
                "seconds_most": max(ours[count]), "predicted_over_measured": told / seconds,
                "efficiency": statistics.median(ours[options.counts[0]]) / (count * seconds),
@@ -119,8 +123,10 @@ def main():
     parser.add_argument("--iterations", type=int, default=12)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--mpirun", default="mpirun --oversubscribe")
+    parser.add_argument("--limit", type=float, default=float("inf"))
     options = parser.parse_args()
     options.threads = 1
+    options.until = time.monotonic() + options.limit
     options.launcher = shlex.split(options.mpirun)
     options.counts = [int(word) for word in options.ranks.split(",")]
     options.splatt_counts = [int(word) for word in options.splatt_ranks.split(",")] if options.splatt else []
