@@ -85,7 +85,8 @@ polyad_status pd_traits_count_tuples(polyad_context *context, const polyad_tenso
 bool pd_supports_32_bits(const struct pd_traits *traits, const struct pd_request *request,
                          uint64_t most, char reason[PD_REASON_BYTES]) {
   if (traits->nnz > most) {
-    snprintf(reason, PD_REASON_BYTES, "the tensor has %llu nonzeros; expected at most %llu",
+    snprintf(reason, PD_REASON_BYTES,
+             "there are %llu nonzeros; expected at most %llu on one device",
              (unsigned long long)traits->nnz, (unsigned long long)most);
     return false;
   }

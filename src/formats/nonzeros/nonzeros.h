@@ -41,7 +41,8 @@ struct pd_nz {
 
 void pd_nz_init(struct pd_nz *head, const struct pd_nz_ops *ops, const polyad_tensor *tensor);
 
-/** Reasons to refuse a tensor: 2^32 nonzeros or more, or a mode longer than 2^32. */
+/** Reasons to refuse a tensor, or a member's part of one: 2^32 - 8 nonzeros or more, or a mode
+ *  longer than 2^32. */
 bool pd_nz_supports(const struct pd_traits *traits, const struct pd_request *request,
                     char reason[PD_REASON_BYTES]);
 
