@@ -56,7 +56,7 @@ static const struct cli_option option_table[] = {
                "write the table as comma-separated text; - is standard\noutput", .letter = 'o'),
     CLI_READ_OPTIONS(struct anomalies),
     CLI_TRANSFORM_OPTIONS(struct anomalies),
-    CLI_COMMON_OPTIONS(struct anomalies)};
+    CLI_COMMON_OPTIONS_ON(struct anomalies, CLI_DEVICE_ONE)};
 
 const struct cli_usage cli_anomalies_usage = {
     .command = "anomalies",

@@ -13,9 +13,9 @@ struct consistency {
   double value;
 };
 
-static const struct cli_option option_table[] = {CLI_READ_OPTIONS(struct consistency),
-                                                 CLI_TRANSFORM_OPTIONS(struct consistency),
-                                                 CLI_COMMON_OPTIONS(struct consistency)};
+static const struct cli_option option_table[] = {
+    CLI_READ_OPTIONS(struct consistency), CLI_TRANSFORM_OPTIONS(struct consistency),
+    CLI_COMMON_OPTIONS_ON(struct consistency, CLI_DEVICE_CPU)};
 
 const struct cli_usage cli_core_consistency_usage = {
     .command = "core-consistency",

@@ -44,7 +44,7 @@ static const struct cli_option option_table[] = {
                "of an iteration by one process of those machines\n(default: measured here, with "
                "--threads)"),
     CLI_READ_OPTIONS(struct plan),
-    CLI_COMMON_OPTIONS(struct plan)};
+    CLI_COMMON_OPTIONS_ON(struct plan, CLI_DEVICE_CPU)};
 
 const struct cli_usage cli_plan_usage = {
     .command = "plan",

@@ -33,7 +33,7 @@ static const struct cli_option option_table[] = {
         "other (default: the last)",
         .letter = 'm'),
     CLI_READ_OPTIONS(struct predict),
-    CLI_COMMON_OPTIONS(struct predict)};
+    CLI_COMMON_OPTIONS_ON(struct predict, CLI_DEVICE_ONE)};
 
 const struct cli_usage cli_predict_usage = {
     .command = "predict",

@@ -41,7 +41,7 @@ static const struct cli_option option_table[] = {
                "of the files: ptn (default), or another of polyad help files"),
     CLI_READ_OPTIONS(struct split),
     CLI_TRANSFORM_OPTIONS(struct split),
-    CLI_COMMON_OPTIONS(struct split)};
+    CLI_COMMON_OPTIONS_ON(struct split, CLI_DEVICE_CPU)};
 
 const struct cli_usage cli_split_usage = {
     .command = "split",

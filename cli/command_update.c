@@ -50,7 +50,7 @@ static const struct cli_option option_table[] = {
     CLI_OPTION(struct update, COUNT, top, "top", "K",
                "entries shown per mode and component (default 0: none)", .most = 100),
     CLI_READ_OPTIONS(struct update),
-    CLI_COMMON_OPTIONS(struct update)};
+    CLI_COMMON_OPTIONS_ON(struct update, CLI_DEVICE_ONE)};
 
 const struct cli_usage cli_update_usage = {
     .command = "update",

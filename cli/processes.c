@@ -18,6 +18,26 @@ int cli_team_join(struct cli_session *session) {
   return silent ? 0 : 1;
 }
 
+/* Of a launcher's processes, by what the launcher tells each. */
+static bool starts_first(void) {
+  static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"};
+  for (int k = 0; k < 3; ++k) {
+    const char *rank = getenv(names[k]);
+    if (rank != NULL) return strcmp(rank, "0") == 0;
+  }
+  return true;
+}
+
+void cli_team_missing(const struct cli_session *session) {
+  int count = polyad_team_launched();
+  if (count < 2 || !starts_first()) return;
+  cli_talk(
+      session,
+      "polyad: warning: each of the %d processes does all of this by itself, and writes what it "
+      "is to write; only cpd shares the work\n",
+      count);
+}
+
 bool cli_team_first(const struct cli_session *session) {
   return polyad_team_rank(session->team) == 0;
 }

@@ -9,6 +9,9 @@
 /** Joins the others, where a launcher has started several processes: session->team. 0, or an exit
  *  status. */
 int cli_team_join(struct cli_session *session);
+/** Warns, in the first process, where a launcher has started several of a subcommand that shares no
+ *  work: they may be independent, on files of their own, or a mistake. */
+void cli_team_missing(const struct cli_session *session);
 /** Whether this process is the first, or the only one. */
 bool cli_team_first(const struct cli_session *session);
 /** Meets the others at the end of a step that may have failed in one of them: 0 when it has failed

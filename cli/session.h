@@ -69,12 +69,18 @@ struct cli_session {
              "where --tune keeps what it measured, or none\n"                                      \
              "(default: polyad/tune in the user's cache)")
 
+/** What --device may be: of subcommands that compute on the CPU alone
+ *  (cli_session_open_on_cpu()), or on it or one GPU (cli_session_open_on_one()); ... */
+#define CLI_DEVICE_CPU "auto (default) or cpu, which are the same here"
+#define CLI_DEVICE_ONE "auto (default), cpu, cuda or cuda:1"
+
 /** ... of every subcommand that computes, ... */
 #define CLI_COMMON_OPTIONS(t)                                                                      \
+  CLI_COMMON_OPTIONS_ON(t, "auto (default), cpu, cuda, cuda:1, opencl; several\n"                  \
+                           "GPUs: cuda:all, cuda:0-3; or two: cuda,cpu")
+#define CLI_COMMON_OPTIONS_ON(t, devices)                                                          \
   CLI_HEADING("common options"),                                                                   \
-  CLI_OPTION(t, TEXT, session.device, "device", "DEVICE",                                          \
-             "auto (default), cpu, cuda, cuda:1, opencl; several\n"                                \
-             "GPUs: cuda:all, cuda:0-3; or two: cuda,cpu"),                                        \
+  CLI_OPTION(t, TEXT, session.device, "device", "DEVICE", devices),                                \
   CLI_OPTION(t, CHOICE, session.precision, "precision", "f32|f64",                                 \
              "type of values and factors (default f64)", .choices = "f32 f64"),                    \
   CLI_OPTION(t, COUNT, session.threads, "threads", "N",                                            \

@@ -179,6 +179,18 @@ def test_a_device_that_is_not_there_ends_all(noisy):
         assert result.returncode != 0 and result.stdout == "" and len(errors) == 1, result.stderr
 
 
+def test_what_processes_do_not_share_warns_once(noisy):
+    """Each does it whole; what all write is whole, too."""
+    work = ("tucker", "x.ptn", "-r", "2,2,2", "--threads", "1", "-o")
+    alone = run(noisy, 1, *work, "alone.ptm")
+    assert alone.returncode == 0 and "processes" not in alone.stderr, alone.stderr
+    done = run(noisy, 3, *work, "all.ptm")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("each of the 3 processes does all of this by itself") == 1, done.stderr
+    assert noisy.path("all.ptm").read_bytes() == noisy.path("alone.ptm").read_bytes()
+    assert "processes" not in run(noisy, 2, "info", "x.ptn", "--quiet").stderr
+
+
 def test_one_process_may_not_have_another_kind_of_device(noisy):
     result = run_unlike(noisy, ["cpd", "x.tns", "-r", "2", "--quiet"], more=["--device", "abacus"])
     errors = [line for line in result.stderr.splitlines() if line.startswith("polyad: error:")]
