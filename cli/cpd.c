@@ -160,6 +160,7 @@ static int build_in_memory(struct cpd *cpd, const polyad_plan_options *options,
                            polyad_status *made) {
   struct cli_session *session = &cpd->session;
   polyad_tensor *tensor = NULL;
+  (void)polyad_device(session->context); /* settles "auto": a GPU readies itself meanwhile */
   bool connects = session->team == NULL && !cli_completes(&cpd->complete);
   if (connects && polyad_devices_start(session->context) != POLYAD_OK)
     return cli_library_failure(session->context);

@@ -101,6 +101,7 @@ static polyad_status get_tensor(polyad_context *context, const struct source *so
   polyad_read_options read;
   polyad_read_options_init(&read);
   read.type = options->precision;
+  (void)polyad_device(context); /* which readies itself meanwhile */
   PD_TRY(polyad_devices_start(context));
   return polyad_tensor_read(context, source->path, options->read != NULL ? options->read : &read,
                             tensor);

@@ -100,7 +100,10 @@ polyad_status pd_check_mode(polyad_context *context, int mode, int order);
 /** Allocates count * size bytes (overflow-checked; zero bytes give a valid pointer).
  *  Contents are undefined. On failure *out is NULL and the error is recorded. */
 polyad_status pd_alloc(polyad_context *context, uint64_t count, size_t size, void **out);
-/** The same, zero-filled. */
+/** Fills memory with zeros, a long array by all threads: the system hands out a page when it is
+ *  touched first, which takes longer than writing it. */
+void pd_fill_zero(polyad_context *context, void *to, uint64_t bytes);
+/** pd_alloc() and pd_fill_zero(). */
 polyad_status pd_alloc_zero(polyad_context *context, uint64_t count, size_t size, void **out);
 /** Changes the size of a block (contents kept up to the smaller size). */
 polyad_status pd_realloc(polyad_context *context, uint64_t count, size_t size, void **pointer);

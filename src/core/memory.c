@@ -94,9 +94,7 @@ polyad_status pd_alloc(polyad_context *context, uint64_t count, size_t size, voi
   return POLYAD_OK;
 }
 
-/* The system hands out a page when it is touched first, which takes longer than writing it: all
- * threads touch a long array. */
-static void fill_zero(polyad_context *context, char *to, uint64_t bytes) {
+void pd_fill_zero(polyad_context *context, void *to, uint64_t bytes) {
   uint64_t pieces = (bytes + ZERO_PIECE - 1) / ZERO_PIECE;
   int threads = pd_threads_for(context, bytes, 4 * ZERO_PIECE);
   if (threads == 1) { /* most arrays: no parallel region for a few bytes */
@@ -106,13 +104,13 @@ static void fill_zero(polyad_context *context, char *to, uint64_t bytes) {
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (uint64_t k = 0; k < pieces; ++k) {
     uint64_t at = k * ZERO_PIECE, left = bytes - at;
-    memset(to + at, 0, (size_t)(left < ZERO_PIECE ? left : ZERO_PIECE));
+    memset((char *)to + at, 0, (size_t)(left < ZERO_PIECE ? left : ZERO_PIECE));
   }
 }
 
 polyad_status pd_alloc_zero(polyad_context *context, uint64_t count, size_t size, void **out) {
   PD_TRY(pd_alloc(context, count, size, out));
-  fill_zero(context, *out, count * size);
+  pd_fill_zero(context, *out, count * size);
   return POLYAD_OK;
 }
 

@@ -26,6 +26,16 @@ static const struct pd_device *device_registry_find(const char *name) {
   return NULL;
 }
 
+/* Of devices that a context has chosen. */
+static void begin_all(const char *names) {
+  char copy[sizeof((polyad_context *)NULL)->device], *rest = NULL;
+  snprintf(copy, sizeof copy, "%s", names);
+  for (char *name = strtok_r(copy, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest)) {
+    const struct pd_device *device = device_registry_find(name);
+    if (device != NULL && device->functions->begin != NULL) device->functions->begin(device);
+  }
+}
+
 void pd_device_describe(const struct pd_device *device, polyad_device_description *about) {
   *about = (polyad_device_description){.processors = 1};
   if (device == &pd_cpu_device) {
@@ -45,6 +55,7 @@ static void device_registry_settle(polyad_context *context) {
   if (strcmp(context->device, "auto") != 0) return;
   bool gpu = device_registry_find("cuda:0") != NULL;
   snprintf(context->device, sizeof context->device, "%s", gpu ? "cuda:0" : "cpu");
+  if (gpu) begin_all(context->device);
   if (!gpu)
     pd_log(context, POLYAD_LOG_INFO, "using the CPU: %s", polyad_device_why_not(context, "cuda"));
 }
@@ -190,6 +201,7 @@ polyad_status polyad_set_device(polyad_context *context, const char *device) {
   else
     PD_TRY(add_items(context, device, names));
   memcpy(context->device, names, sizeof names);
+  if (strcmp(names, "auto") != 0) begin_all(names);
   return POLYAD_OK;
 }
 

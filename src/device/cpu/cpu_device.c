@@ -32,9 +32,8 @@ static polyad_status cpu_device_copy(polyad_context *context, const struct pd_de
 
 static polyad_status cpu_device_fill_zero(polyad_context *context, const struct pd_device *device,
                                           void *to, uint64_t bytes) {
-  (void)context;
   (void)device;
-  if (bytes > 0) memset(to, 0, (size_t)bytes);
+  if (bytes > 0) pd_fill_zero(context, to, bytes);
   return POLYAD_OK;
 }
 

@@ -301,6 +301,7 @@ void pd_cuda_release(polyad_context *context, const struct pd_device *device, vo
 const struct pd_device_functions pd_cuda_device_functions = {
     .host_memory = false,
     .wide_rows = true,
+    .begin = pd_cuda_begin,
     .allocate = cuda_device_allocate,
     .release = cuda_device_release,
     .copy_in = pd_cuda_copy_in,

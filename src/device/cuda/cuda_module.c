@@ -87,6 +87,7 @@ static void cuda_module_open_devices(struct pd_module *module) {
  * plans. */
 static void cuda_module_close(void) {
   int open = 0;
+  pd_cuda_end_beginning();
   for (int k = 0; k < PD_MODULE_DEVICES; ++k)
     open += states[k].ready;
   if (open > 1) return;

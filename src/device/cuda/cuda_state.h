@@ -58,6 +58,10 @@ polyad_status pd_cuda_check(polyad_context *context, struct pd_cuda_state *state
 
 /** Makes the GPU current on this thread; its stream and staging memory exist afterwards. */
 polyad_status pd_cuda_enter(polyad_context *context, struct pd_cuda_state *state);
+/** Lets a thread make the driver's context of a GPU; the next calls for that GPU do nothing. */
+void pd_cuda_begin(const struct pd_device *device);
+/** Waits for the threads that do so. */
+void pd_cuda_end_beginning(void);
 static inline struct pd_cuda_state *pd_cuda_state_of(const struct pd_device *device) {
   return device->state;
 }
