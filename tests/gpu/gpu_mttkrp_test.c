@@ -55,6 +55,8 @@ static const struct {
     {"bcsf", "auto", true},
     {"hbcsf", "auto", true},
     {"hicoo", "auto", true},
+    {"hicoo:block=2", "auto", true},
+    {"hicoo:block=256", "auto", true},
     {"fcoo", "auto", false},
     {"fwc", "auto", true},
     {"twotree", "auto", false},
@@ -159,8 +161,14 @@ static void compare_all(polyad_context *context, const struct problem *problem, 
 /* Formats named on the command line; NULL: all. */
 static const char *wanted;
 
+static const struct polyad_format *gpu_format(int variant) {
+  char name[32];
+  (void)sscanf(variants[variant].format, "%31[^:]", name);
+  return pd_format_find(name);
+}
+
 static bool supported(int variant, const struct mttkrp_case *from) {
-  const struct polyad_format *format = pd_format_find(variants[variant].format);
+  const struct polyad_format *format = gpu_format(variant);
   if (wanted != NULL && strstr(wanted, format->name) == NULL) return false;
   return from->order >= format->min_order && from->order <= format->max_order;
 }

@@ -19,12 +19,12 @@ enum { HEADER_BYTES = 64 /* of an allocation */ };
 /* Builds and checks; the bytes it tells are those it has, and no more than were estimated by far.
  */
 static void *build(polyad_context *context, const struct polyad_format *format,
-                   polyad_tensor *tensor, int order_for_mode) {
+                   polyad_tensor *tensor, int parameter) {
   struct pd_request request = {.variant = "auto",
                                .rank = 5,
                                .precision = polyad_tensor_type(tensor),
                                .threads = polyad_threads(context),
-                               .parameter = {order_for_mode}};
+                               .parameter = {parameter}};
   uint64_t before = polyad_memory_in_use(context);
   void *storage = NULL;
   assert_int_equal(pd_device_of(context, &request.device), POLYAD_OK);
@@ -255,6 +255,29 @@ static void blocks_have_128_indices(void **state) {
   fixture_end(context);
 }
 
+/* The same coordinates in blocks of other edges: (0, 0, 0) and (127, 127, 0) are apart in smaller
+ * ones, (128, 0, 0) is with both in the largest. */
+static void blocks_have_asked_indices(void **state) {
+  (void)state;
+  static const uint64_t dims[3] = {300, 300, 300};
+  static const uint64_t at[4][3] = {{0, 0, 0}, {127, 127, 0}, {128, 0, 0}, {0, 0, 299}};
+  static const struct {
+    int edge;
+    uint32_t blocks;
+  } table[] = {{2, 4}, {64, 4}, {128, 3}, {256, 2}};
+  for (size_t k = 0; k < sizeof table / sizeof *table; ++k) {
+    polyad_context *context = fixture_context(1);
+    polyad_tensor *tensor = tensor_at(context, dims, 4, at);
+    struct pd_hicoo *hicoo = build(context, &pd_hicoo_format, tensor, table[k].edge);
+    assert_int_equal(hicoo->blocks, table[k].blocks);
+    assert_int_equal(1 << hicoo->bits, table[k].edge);
+    comes_back(context, &pd_hicoo_format, hicoo, tensor);
+    pd_storage_free(context, &pd_hicoo_format, hicoo);
+    polyad_tensor_destroy(tensor);
+    fixture_end(context);
+  }
+}
+
 /* 1024 indices in every mode; those of one index in the output mode are a group. */
 static void superblocks_are_grouped(void **state) {
   (void)state;
@@ -417,6 +440,7 @@ int main(void) {
       cmocka_unit_test(slices_are_divided_by_kind),
       cmocka_unit_test(nonzeros_go_along_their_longest_fiber),
       cmocka_unit_test(blocks_have_128_indices),
+      cmocka_unit_test(blocks_have_asked_indices),
       cmocka_unit_test(superblocks_are_grouped),
       cmocka_unit_test(flags_tell_where_rows_begin),
       cmocka_unit_test(fibers_know_their_indices),

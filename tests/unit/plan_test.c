@@ -141,6 +141,8 @@ static void test_wrong_format_texts(void **state) {
       {"auto:kappa=2", "auto", "format auto has no parameters"},
       {"hls:tile-threshold=4098", "auto", "from 1 to 4097"},
       {"blco:order-for-mode=17", "auto", "from 1 to 16"},
+      {"hicoo:block=1", "auto", "expected an integer from 2 to 256"},
+      {"hicoo:block=512", "auto", "expected an integer from 2 to 256"},
       {"csf:one", "two", "expected one variant"}};
   polyad_context *context = make_context();
   polyad_tensor *tensor = NULL;

@@ -15,13 +15,31 @@ static uint64_t hicoo_most_blocks(const struct pd_traits *traits, int bits) {
   return blocks < traits->nnz ? blocks : traits->nnz;
 }
 
+enum { BLOCK }; /* its parameter */
+
+/* Bits of an index in a block: those below a power of two. */
+static int hicoo_bits(const struct pd_request *request) {
+  return pd_bit_length((uint64_t)pd_parameter(request, BLOCK, PD_HICOO_USUAL)) - 1;
+}
+
+static bool hicoo_supports(const struct pd_traits *traits, const struct pd_request *request,
+                           char reason[PD_REASON_BYTES]) {
+  int edge = pd_parameter(request, BLOCK, PD_HICOO_USUAL);
+  if ((edge & (edge - 1)) != 0) {
+    snprintf(reason, PD_REASON_BYTES,
+             "its blocks cannot have %d indices in a mode; expected a power of two", edge);
+    return false;
+  }
+  return pd_nz_supports(traits, request, reason);
+}
+
 static void hicoo_estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
                                  uint64_t *storage, uint64_t *building) {
   struct pd_nz_curve curve;
   pd_nz_curve_init(&curve, traits->order, traits->dims, 0);
   struct pd_hicoo like = {
       .head = {.order = traits->order, .nnz = traits->nnz, .type = request->precision},
-      .blocks = (uint32_t)hicoo_most_blocks(traits, PD_HICOO_BITS),
+      .blocks = (uint32_t)hicoo_most_blocks(traits, hicoo_bits(request)),
       .superblocks = (uint32_t)hicoo_most_blocks(traits, PD_HICOO_SUPER_BITS)};
   for (int n = 0; n < traits->order; ++n) {
     uint64_t most = ((traits->dims[n] - 1) >> PD_HICOO_SUPER_BITS) + 1;
@@ -53,7 +71,7 @@ static polyad_status hicoo_build_blocks(polyad_context *context, const polyad_te
                                         const uint32_t *permutation, struct pd_hicoo *hicoo) {
   int shift[POLYAD_MAX_ORDER];
   for (int n = 0; n < tensor->order; ++n)
-    shift[n] = PD_HICOO_BITS;
+    shift[n] = hicoo->bits;
   PD_TRY(
       pd_nz_runs(context, tensor, tensor->nnz, permutation, shift, &hicoo->start, &hicoo->blocks));
   uint32_t blocks = hicoo->blocks;
@@ -63,7 +81,7 @@ static polyad_status hicoo_build_blocks(polyad_context *context, const polyad_te
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (uint32_t b = 0; b < blocks; ++b)
       hicoo->block[n][b] =
-          (uint32_t)(pd_tensor_index(tensor, n, permutation[hicoo->start[b]]) >> PD_HICOO_BITS);
+          (uint32_t)(pd_tensor_index(tensor, n, permutation[hicoo->start[b]]) >> hicoo->bits);
   }
   return POLYAD_OK;
 }
@@ -77,14 +95,14 @@ static polyad_status build_elements(polyad_context *context, const polyad_tensor
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (uint64_t p = 0; p < nnz; ++p)
       hicoo->element[n][p] =
-          (uint8_t)(pd_tensor_index(tensor, n, permutation[p]) & ((1 << PD_HICOO_BITS) - 1));
+          (uint8_t)(pd_tensor_index(tensor, n, permutation[p]) & pd_low_mask(hicoo->bits));
   }
   return pd_nz_gather_values(context, tensor, nnz, permutation, &hicoo->values);
 }
 
 /* Index of a superblock in a mode. */
 static uint32_t super_index(const struct pd_hicoo *hicoo, int mode, uint64_t block) {
-  return hicoo->block[mode][block] >> (PD_HICOO_SUPER_BITS - PD_HICOO_BITS);
+  return hicoo->block[mode][block] >> (PD_HICOO_SUPER_BITS - hicoo->bits);
 }
 
 static bool superblock_begins(const void *user, uint64_t block) {
@@ -150,7 +168,7 @@ static void hicoo_decode(const void *storage, int mode, uint64_t first, int coun
     while (p >= hicoo->start[at + 1])
       ++at;
     for (int n = 0; n < hicoo->head.order; ++n)
-      block->index[n][k] = (uint64_t)hicoo->block[n][at] << PD_HICOO_BITS | hicoo->element[n][p];
+      block->index[n][k] = (uint64_t)hicoo->block[n][at] << hicoo->bits | hicoo->element[n][p];
     block->value[k] = pd_load(hicoo->head.type, hicoo->values, p);
   }
 }
@@ -163,12 +181,13 @@ static const struct pd_nz_ops ops = {.decode = hicoo_decode, .schedule = schedul
 
 static polyad_status hicoo_build(polyad_context *context, polyad_tensor *tensor, bool take,
                                  const struct pd_request *request, void *storage) {
-  (void)take, (void)request;
+  (void)take;
   polyad_status status = POLYAD_OK;
   struct pd_hicoo *hicoo = storage;
   struct pd_nz_curve curve;
   uint32_t *permutation = NULL;
   pd_nz_init(&hicoo->head, &ops, tensor);
+  hicoo->bits = hicoo_bits(request);
   for (int n = 0; n < tensor->order; ++n)
     hicoo->levels[n] = n;
   pd_nz_curve_init(&curve, tensor->order, tensor->dims, 0);
@@ -217,7 +236,7 @@ static polyad_status hicoo_check(polyad_context *context, const void *storage) {
       return pd_nz_broken(context, "hicoo", "empty block", b);
   for (int n = 0; n < hicoo->head.order; ++n)
     for (uint64_t p = 0; p < hicoo->head.nnz; ++p)
-      if (hicoo->element[n][p] >> PD_HICOO_BITS)
+      if (hicoo->element[n][p] >> hicoo->bits)
         return pd_nz_broken(context, "hicoo", "element outside its block", p);
   for (uint64_t c = 0; c * PD_HICOO_UNIT < hicoo->head.nnz; ++c)
     if (pd_nz_piece_of(hicoo->start, hicoo->blocks, c * PD_HICOO_UNIT) != hicoo->unit_block[c])
@@ -229,18 +248,27 @@ static void hicoo_describe(const void *storage, int first_mode, char text[PD_REA
   (void)first_mode;
   const struct pd_hicoo *hicoo = storage;
   snprintf(text, PD_REASON_BYTES, "%u blocks of edge %d, %.3g nonzeros in each, %u superblocks",
-           hicoo->blocks, 1 << PD_HICOO_BITS,
+           hicoo->blocks, 1 << hicoo->bits,
            (double)hicoo->head.nnz / (hicoo->blocks > 0 ? (double)hicoo->blocks : 1),
            hicoo->superblocks);
 }
 
+static const struct pd_parameter parameters[] = {
+    [BLOCK] = {.about = {.name = "block",
+                         .help = "indices of a block in every mode, a power of two",
+                         .least = 2,
+                         .most = 256,
+                         .usual = PD_HICOO_USUAL}}};
+
 const struct polyad_format pd_hicoo_format = {
     .name = "hicoo",
-    .summary = "Blocks of 128 indices in every mode, one byte per index in them; one copy",
+    .summary = "Blocks of a few indices in every mode, one byte per index in them; one copy",
     .paper = "J. Li, J. Sun and R. Vuduc, SC 2018",
     .variants = "auto",
+    .parameters = parameters,
+    .parameter_count = sizeof parameters / sizeof *parameters,
     .deterministic = false,
-    .supports = pd_nz_supports,
+    .supports = hicoo_supports,
     .estimate_seconds = pd_nz_estimate_seconds,
     PD_NZ_FORMAT_SLOTS(hicoo),
 };

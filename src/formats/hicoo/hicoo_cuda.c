@@ -4,14 +4,14 @@
 #include "formats/nonzeros/nonzeros_cuda.h"
 #include "formats/tables.h"
 
-_Static_assert((int)PD_HICOO_SHIFT == (int)PD_HICOO_BITS && PD_HICOO_UNIT == 64,
-               "host and kernels agree");
+_Static_assert(PD_HICOO_UNIT == 64, "host and kernels agree");
 
 static void hicoo_cuda_describe(const void *storage, struct pd_nz_lists *to) {
   const struct pd_hicoo *hicoo = storage;
   struct pd_nz_list *list = &pd_nz_add_list(to, -1, hicoo->levels)->list;
   list->nnz = hicoo->head.nnz;
   list->values = hicoo->values;
+  list->number[0] = (uint64_t)hicoo->bits;
   for (int n = 0; n < hicoo->head.order; ++n) {
     list->array[n] = hicoo->element[n];
     list->array[PD_HICOO_BLOCK + n] = hicoo->block[n];

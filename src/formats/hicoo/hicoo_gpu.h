@@ -4,8 +4,9 @@
 
 #include "formats/nonzeros/nonzeros_gpu.h"
 
-/* Array n of the list: elements of mode n; array PD_HICOO_BLOCK + n: its blocks. */
-enum { PD_HICOO_BLOCK = 16, PD_HICOO_START = 32, PD_HICOO_UNIT_BLOCK, PD_HICOO_SHIFT = 7 };
+/* Array n of the list: elements of mode n; array PD_HICOO_BLOCK + n: its blocks. Number 0: the bits
+ * of an element. */
+enum { PD_HICOO_BLOCK = 16, PD_HICOO_START = 32, PD_HICOO_UNIT_BLOCK };
 
 PD_NZ_DECLARE(pd_hicoo_add);
 PD_NZ_DECLARE_CHAIN(pd_hicoo_chain);

@@ -14,7 +14,7 @@ template <typename T, int INPUTS> struct HicooSource : NzSegment {
     last = nz_at<uint32_t>(a, PD_HICOO_START, (uint64_t)to + 1);
   }
   __device__ uint32_t index(const struct pd_nz_launch &a, int mode, uint64_t p) const {
-    return nz_at<uint32_t>(a, PD_HICOO_BLOCK + mode, block) << PD_HICOO_SHIFT |
+    return nz_at<uint32_t>(a, PD_HICOO_BLOCK + mode, block) << (uint32_t)a.list.number[0] |
            nz_at<uint8_t>(a, mode, p);
   }
   __device__ void decode(const struct pd_nz_launch &a, uint64_t p, int count,
