@@ -48,6 +48,40 @@ static polyad_status opencl_device_fail_limit(polyad_context *context,
                     core->bytes_text(limit, core->memory_limit(context)));
 }
 
+/* Addresses are never used again, and the end of a buffer is none of the next one's. */
+enum { ADDRESS_STEP = 4096 };
+
+static polyad_status name_buffer(polyad_context *context, struct pd_opencl_state *state,
+                                 cl_mem memory, uint64_t bytes, void **out) {
+  struct pd_opencl_buffer *made;
+  PD_TRY(pd_opencl_services->alloc(context, 1, sizeof *made, (void **)&made));
+  state->next_address += ADDRESS_STEP;
+  *made = (struct pd_opencl_buffer){state->next_address, bytes, memory, state->buffers};
+  state->next_address += (bytes + ADDRESS_STEP - 1) / ADDRESS_STEP * ADDRESS_STEP;
+  state->buffers = made;
+  *out = (void *)made->address; // NOLINT(performance-no-int-to-ptr): nobody follows it
+  return POLYAD_OK;
+}
+
+cl_mem pd_opencl_buffer_locked(const struct pd_opencl_state *state, const void *address,
+                               uint64_t *offset) {
+  uintptr_t at = (uintptr_t)address;
+  for (const struct pd_opencl_buffer *one = state->buffers; one != NULL; one = one->next) {
+    if (at < one->address || at - one->address > one->bytes) continue;
+    *offset = at - one->address;
+    return one->memory;
+  }
+  *offset = 0;
+  return NULL;
+}
+
+cl_mem pd_opencl_buffer(struct pd_opencl_state *state, const void *address, uint64_t *offset) {
+  pthread_mutex_lock(&state->lock);
+  cl_mem memory = pd_opencl_buffer_locked(state, address, offset);
+  pthread_mutex_unlock(&state->lock);
+  return memory;
+}
+
 static polyad_status opencl_device_allocate_locked(polyad_context *context,
                                                    struct pd_opencl_state *state, uint64_t bytes,
                                                    void **out) {
@@ -57,9 +91,12 @@ static polyad_status opencl_device_allocate_locked(polyad_context *context,
     return opencl_device_fail_limit(context, state, bytes);
   cl_mem buffer = pd_cl.clCreateBuffer(state->context, CL_MEM_READ_WRITE, bytes, NULL, &code);
   PD_TRY(pd_opencl_check(context, state, code, "clCreateBuffer"));
-  state->memory_in_use = total;
-  *out = buffer;
-  return POLYAD_OK;
+  polyad_status status = name_buffer(context, state, buffer, bytes, out);
+  if (status == POLYAD_OK)
+    state->memory_in_use = total;
+  else
+    (void)pd_cl.clReleaseMemObject(buffer);
+  return status;
 }
 
 static polyad_status opencl_device_allocate(polyad_context *context, const struct pd_device *device,
@@ -76,16 +113,20 @@ static polyad_status opencl_device_allocate(polyad_context *context, const struc
 
 static void opencl_device_release(polyad_context *context, const struct pd_device *device,
                                   void *pointer) {
-  (void)context;
   struct pd_opencl_state *state = pd_opencl_state_of(device);
-  size_t bytes = 0;
+  struct pd_opencl_buffer **link = &state->buffers, *found;
   if (pointer == NULL) return;
-  if (pd_cl.clGetMemObjectInfo(pointer, CL_MEM_SIZE, sizeof bytes, &bytes, NULL) != CL_SUCCESS)
-    bytes = 0;
   pthread_mutex_lock(&state->lock);
-  state->memory_in_use -= bytes < state->memory_in_use ? bytes : state->memory_in_use;
+  while (*link != NULL && (*link)->address != (uintptr_t)pointer)
+    link = &(*link)->next;
+  found = *link;
+  if (found != NULL) {
+    *link = found->next;
+    state->memory_in_use -= found->bytes;
+  }
   pthread_mutex_unlock(&state->lock);
-  (void)pd_cl.clReleaseMemObject(pointer);
+  if (found != NULL) (void)pd_cl.clReleaseMemObject(found->memory);
+  pd_opencl_services->free(context, found);
 }
 
 /* Drivers refuse single transfers of gigabytes. */
@@ -98,11 +139,13 @@ static uint64_t piece_at(uint64_t done, uint64_t bytes) {
 static polyad_status copy_in(polyad_context *context, const struct pd_device *device, void *to,
                              const void *from_host, uint64_t bytes) {
   struct pd_opencl_state *state = pd_opencl_state_of(device);
+  uint64_t first;
+  cl_mem buffer = pd_opencl_buffer(state, to, &first);
   for (uint64_t done = 0, piece; done < bytes; done += piece) {
     piece = piece_at(done, bytes);
-    PD_TRY(PD_CL(
-        context, state, clEnqueueWriteBuffer,
-        (state->queue, to, CL_TRUE, done, piece, (const char *)from_host + done, 0, NULL, NULL)));
+    PD_TRY(PD_CL(context, state, clEnqueueWriteBuffer,
+                 (state->queue, buffer, CL_TRUE, first + done, piece,
+                  (const char *)from_host + done, 0, NULL, NULL)));
   }
   return POLYAD_OK;
 }
@@ -110,11 +153,13 @@ static polyad_status copy_in(polyad_context *context, const struct pd_device *de
 static polyad_status copy_out(polyad_context *context, const struct pd_device *device,
                               void *to_host, const void *from, uint64_t bytes) {
   struct pd_opencl_state *state = pd_opencl_state_of(device);
+  uint64_t first;
+  cl_mem buffer = pd_opencl_buffer(state, from, &first);
   for (uint64_t done = 0, piece; done < bytes; done += piece) {
     piece = piece_at(done, bytes);
-    PD_TRY(PD_CL(
-        context, state, clEnqueueReadBuffer,
-        (state->queue, (cl_mem)from, CL_TRUE, done, piece, (char *)to_host + done, 0, NULL, NULL)));
+    PD_TRY(PD_CL(context, state, clEnqueueReadBuffer,
+                 (state->queue, buffer, CL_TRUE, first + done, piece, (char *)to_host + done, 0,
+                  NULL, NULL)));
   }
   return POLYAD_OK;
 }
@@ -122,9 +167,11 @@ static polyad_status copy_out(polyad_context *context, const struct pd_device *d
 static polyad_status opencl_device_copy(polyad_context *context, const struct pd_device *device,
                                         void *to, const void *from, uint64_t bytes) {
   struct pd_opencl_state *state = pd_opencl_state_of(device);
+  uint64_t at, first;
+  cl_mem source = pd_opencl_buffer(state, from, &first), goal = pd_opencl_buffer(state, to, &at);
   if (bytes == 0) return POLYAD_OK;
   return PD_CL(context, state, clEnqueueCopyBuffer,
-               (state->queue, (cl_mem)from, to, 0, 0, bytes, 0, NULL, NULL));
+               (state->queue, source, goal, first, at, bytes, 0, NULL, NULL));
 }
 
 static polyad_status opencl_device_fill_zero(polyad_context *context,
@@ -132,9 +179,11 @@ static polyad_status opencl_device_fill_zero(polyad_context *context,
                                              uint64_t bytes) {
   static const unsigned char zero = 0;
   struct pd_opencl_state *state = pd_opencl_state_of(device);
+  uint64_t first;
+  cl_mem buffer = pd_opencl_buffer(state, to, &first);
   if (bytes == 0) return POLYAD_OK;
   return PD_CL(context, state, clEnqueueFillBuffer,
-               (state->queue, to, &zero, sizeof zero, 0, bytes, 0, NULL, NULL));
+               (state->queue, buffer, &zero, sizeof zero, first, bytes, 0, NULL, NULL));
 }
 
 static polyad_status opencl_device_synchronize(polyad_context *context,

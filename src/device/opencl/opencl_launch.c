@@ -3,6 +3,7 @@
 
 /* Sets arguments in turn; the first failure stays. */
 struct arguments {
+  const struct pd_opencl_state *state; /* whose lock is held */
   cl_kernel kernel;
   cl_uint next;
   cl_int code;
@@ -13,9 +14,11 @@ static void opencl_launch_put(struct arguments *to, size_t size, const void *val
   if (to->code == CL_SUCCESS) to->code = code;
 }
 
-/* A kernel that does not look at an array gets none. */
-static void put_buffer(struct arguments *to, void *buffer) {
-  cl_mem handle = buffer;
+/* An array begins where a buffer does. A kernel that does not look at an array gets none. */
+static void put_buffer(struct arguments *to, const void *array) {
+  uint64_t offset;
+  cl_mem handle = pd_opencl_buffer_locked(to->state, array, &offset);
+  if (handle != NULL && offset != 0) to->code = CL_INVALID_ARG_VALUE;
   opencl_launch_put(to, sizeof handle, handle == NULL ? NULL : &handle);
 }
 
@@ -30,7 +33,7 @@ static polyad_status opencl_launch_enqueue(polyad_context *context, struct pd_op
 
 static polyad_status run_rows(polyad_context *context, struct pd_opencl_state *state,
                               const struct pd_rows_launch *launch) {
-  struct arguments to = {.code = CL_SUCCESS};
+  struct arguments to = {.state = state, .code = CL_SUCCESS};
   const struct pd_rows_pointers *at = &launch->at;
   PD_TRY(pd_opencl_rows_kernel(context, state, launch, &to.kernel));
   opencl_launch_put(&to, sizeof launch->job, &launch->job);
@@ -53,7 +56,7 @@ static size_t entries_at_once(const struct pd_opencl_state *state) {
 
 static polyad_status run_entries(polyad_context *context, struct pd_opencl_state *state,
                                  const struct pd_rows_launch *launch) {
-  struct arguments to = {.code = CL_SUCCESS};
+  struct arguments to = {.state = state, .code = CL_SUCCESS};
   const struct pd_rows_pointers *at = &launch->at;
   static const int kernels[] = {
       [PD_ROWS_JOIN] = PD_CL_JOIN, [PD_ROWS_ZERO] = PD_CL_ZERO, [PD_ROWS_GAINS] = PD_CL_GAINS};
@@ -91,7 +94,7 @@ polyad_status pd_opencl_rows(polyad_context *context, const struct pd_device *de
 
 static polyad_status run_stream(polyad_context *context, struct pd_opencl_state *state,
                                 const struct pd_stream_job *job) {
-  struct arguments to = {.code = CL_SUCCESS};
+  struct arguments to = {.state = state, .code = CL_SUCCESS};
   PD_TRY(
       pd_opencl_entry_kernel(context, state, job->type, PD_CL_STREAM + (int)job->loop, &to.kernel));
   float narrow = (float)job->scalar;

@@ -98,6 +98,76 @@ static polyad_status take_modes(polyad_context *context, struct pd_linalg_work *
   return POLYAD_OK;
 }
 
+/* The host's sums are shared, and rows travel by way of copies of the whole matrix. */
+static polyad_status opencl_linalg_join(polyad_context *context, struct pd_linalg_work *work,
+                                        polyad_team *team) {
+  return host_linalg()->join(context, work->host, team);
+}
+
+/* Copies of rows, of where they are, and of the matrix on the host. */
+struct lent {
+  struct pd_matrix matrix;
+  uint64_t *index;
+  void *rows;
+  uint64_t matrix_bytes, index_bytes, row_bytes;
+};
+
+static polyad_status lent_open(polyad_context *context, const struct pd_matrix *matrix,
+                               uint64_t count, const uint64_t *index, struct lent *lent) {
+  const struct pd_device *device = matrix->device;
+  *lent = (struct lent){.matrix = *matrix,
+                        .matrix_bytes = opencl_linalg_bytes_of(matrix),
+                        .index_bytes = count * sizeof *index,
+                        .row_bytes = count * matrix->columns * pd_type_bytes(matrix->type)};
+  lent->matrix.device = pd_opencl_services->host_device;
+  lent->matrix.data = NULL;
+  PD_TRY(pd_opencl_services->alloc(context, lent->matrix_bytes, 1, &lent->matrix.data));
+  PD_TRY(pd_opencl_services->alloc(context, lent->index_bytes, 1, (void **)&lent->index));
+  PD_TRY(pd_opencl_services->alloc(context, lent->row_bytes, 1, &lent->rows));
+  PD_TRY(device->functions->copy_out(context, device, lent->matrix.data, matrix->data,
+                                     lent->matrix_bytes));
+  return device->functions->copy_out(context, device, lent->index, index, lent->index_bytes);
+}
+
+static void lent_close(polyad_context *context, struct lent *lent) {
+  pd_opencl_services->free(context, lent->matrix.data);
+  pd_opencl_services->free(context, lent->index);
+  pd_opencl_services->free(context, lent->rows);
+}
+
+static polyad_status opencl_linalg_take_rows(polyad_context *context,
+                                             const struct pd_matrix *matrix, uint64_t count,
+                                             const uint64_t *index, void *to) {
+  const struct pd_device *device = matrix->device;
+  struct lent lent;
+  if (count == 0) return POLYAD_OK;
+  polyad_status status = lent_open(context, matrix, count, index, &lent);
+  if (status == POLYAD_OK)
+    status = host_linalg()->take_rows(context, &lent.matrix, count, lent.index, lent.rows);
+  if (status == POLYAD_OK)
+    status = device->functions->copy_in(context, device, to, lent.rows, lent.row_bytes);
+  lent_close(context, &lent);
+  return status;
+}
+
+static polyad_status opencl_linalg_add_rows(polyad_context *context, const void *from,
+                                            uint64_t count, const uint64_t *index,
+                                            struct pd_matrix *matrix) {
+  const struct pd_device *device = matrix->device;
+  struct lent lent;
+  if (count == 0) return POLYAD_OK;
+  polyad_status status = lent_open(context, matrix, count, index, &lent);
+  if (status == POLYAD_OK)
+    status = device->functions->copy_out(context, device, lent.rows, from, lent.row_bytes);
+  if (status == POLYAD_OK)
+    status = host_linalg()->add_rows(context, lent.rows, count, lent.index, &lent.matrix);
+  if (status == POLYAD_OK)
+    status = device->functions->copy_in(context, device, matrix->data, lent.matrix.data,
+                                        lent.matrix_bytes);
+  lent_close(context, &lent);
+  return status;
+}
+
 #define LIST(...) ((const struct pd_matrix *const[]){__VA_ARGS__})
 
 static polyad_status opencl_linalg_gram(polyad_context *context, struct pd_linalg_work *work,
@@ -288,6 +358,9 @@ const struct pd_linalg pd_opencl_linalg = {
     .work_create = opencl_linalg_work_create,
     .work_destroy = opencl_linalg_work_destroy,
     .work_bytes = opencl_linalg_work_bytes,
+    .join = opencl_linalg_join,
+    .take_rows = opencl_linalg_take_rows,
+    .add_rows = opencl_linalg_add_rows,
     .gram = opencl_linalg_gram,
     .add = opencl_linalg_add,
     .hadamard = opencl_linalg_hadamard,

@@ -1,5 +1,6 @@
 /* What the parts of the OpenCL module share: one state per device, and the one way to call OpenCL.
- * What algorithms call a pointer is a buffer's handle here. */
+ * What algorithms call a pointer is an address that stands for a byte of a buffer: nothing lies
+ * there, but they can count from it. */
 #ifndef PD_OPENCL_STATE_H
 #define PD_OPENCL_STATE_H
 
@@ -10,6 +11,14 @@
 
 /** Kernels, compiled when they are first needed. */
 enum { PD_CL_JOIN, PD_CL_ZERO, PD_CL_GAINS, PD_CL_STREAM, PD_CL_ENTRIES = PD_CL_STREAM + 4 };
+
+/** A buffer, and where its addresses begin. */
+struct pd_opencl_buffer {
+  uintptr_t address;
+  uint64_t bytes;
+  cl_mem memory;
+  struct pd_opencl_buffer *next;
+};
 
 struct pd_opencl_state {
   struct pd_device device;
@@ -23,6 +32,8 @@ struct pd_opencl_state {
   int vector_bytes, lanes[PD_ROWS_TILES], vectors[PD_ROWS_TILES];
   struct pd_rows_shape shape;
   pthread_mutex_t lock; /* guards all below, and arguments of kernels until they are enqueued */
+  struct pd_opencl_buffer *buffers;
+  uintptr_t next_address; /* of addresses that no buffer has had */
   cl_event timer;
   cl_kernel rows[2][PD_ROWS_KINDS][PD_ROWS_CLASSES][PD_ROWS_TILES];
   cl_kernel entries[2][PD_CL_ENTRIES];
@@ -40,6 +51,11 @@ polyad_status pd_opencl_check(polyad_context *context, const struct pd_opencl_st
 static inline struct pd_opencl_state *pd_opencl_state_of(const struct pd_device *device) {
   return device->state;
 }
+
+/** The buffer that an address lies in, and how far in; NULL: none. The second takes the lock. */
+cl_mem pd_opencl_buffer_locked(const struct pd_opencl_state *state, const void *address,
+                               uint64_t *offset);
+cl_mem pd_opencl_buffer(struct pd_opencl_state *state, const void *address, uint64_t *offset);
 
 /** Makes the queue when it is first needed. */
 polyad_status pd_opencl_enter(polyad_context *context, struct pd_opencl_state *state);
