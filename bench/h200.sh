@@ -72,7 +72,7 @@ build() {
 # Programs, libraries and tests of a build, without symbols.
 pack() {
   mkdir -p .carry && rm -rf "$build/packed" && mkdir "$build/packed" &&
-    (cd "$build" && cp -P --parents polyad lib/*.so* tests/gpu/test_* tests/unit/test_pair \
+    (cd "$build" && cp -P --parents polyad lib/*.so* tests/gpu/test_* tests/unit/test_team_shares \
       tests/property/test_{portable,gcp}_property tests/unit/test_{twotree,als_together} bench/gpu/*_bench packed &&
       find packed -type f -exec strip {} +) &&
     tar -C "$build/packed" -c . | xz -6 -T2 >.carry/built.tar.xz && rm -r "$build/packed" && du -sh .carry
@@ -118,7 +118,7 @@ test_gpu() {
       *) [ ! -x "$program" ] || begin "${program##*/}" timeout 500 "$program" ;;
     esac
   done
-  begin pairs timeout 500 "$build/tests/unit/test_pair" cuda,cpu cpu,cuda
+  begin pairs timeout 500 "$build/tests/unit/test_team_shares" cuda,cpu cpu,cuda
   begin twotree timeout 500 "$build/tests/unit/test_twotree" cuda
   begin together timeout 500 "$build/tests/unit/test_als_together" cuda
   begin methods timeout 500 "$build/tests/unit/test_methods_device" cuda

@@ -22,8 +22,7 @@ SPACE = re.compile(r'("(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\')|/\*.*?\*/|//[^
 # Part of the library, feature, the files of it: the first line that fits is a file's.
 FEATURES = [
     ("Device", "teams: GPUs, MPI processes", r"device/(team|mpi/)|device/cuda/cuda_(team|nccl|linalg_team)"
-     r"|plan/(part|members)|algorithms/model_team|linalg/cpu_lent_rows"),
-    ("Device", "a pair of devices", r"plan/pair"),
+     r"|plan/(part|members|shares)|algorithms/model_team|linalg/cpu_(lent_rows|mixed)"),
     ("Methods", "completion, observed cells", r"completion|algorithms/(complete_|cp_complete|observations)"
      r"|linalg/row_system|algorithms/predict"),
     ("Methods", "Tucker and TTMc", r"ttmc|tucker|hosvd|unfolding|svd|subspace|tensor/ttensor|decompose"),

@@ -91,7 +91,7 @@ TESTS = [
     ("formats/*", "baseline_formats mttkrp_property mttkrp_property_cases"),
     ("plan/rows.c", "plan_rows"),
     ("plan/tune_*", "tune_cache"),
-    ("plan/pair*", "pair"),
+    ("plan/shares.c", "team_shares"),
     ("plan/members.c", "members"),
     ("plan/*", "plan"),
     ("build/*", "build_steps records"),

@@ -103,9 +103,10 @@ POLYAD_API void polyad_set_seed(polyad_context *context, uint64_t seed);
 /** Seed of everything random. */
 POLYAD_API uint64_t polyad_seed(const polyad_context *context);
 
-/** Chooses the device: "auto", "cpu", "cuda", "cuda:N", "opencl"; or two that share the nonzeros of
- *  MTTKRP and Phi, such as "cuda,cpu": the first keeps the factors; or GPUs that have a part of the
- *  tensor each ("cuda:all", "cuda:0-3"), for polyad_cp_als() and polyad_cp_apr() (docs/scale.md).
+/** Chooses the device: "auto", "cpu", "cuda", "cuda:N", "opencl"; or several
+ *  that have a part of the tensor each, for polyad_cp_als() and polyad_cp_apr(): equal parts where
+ *  they are of one kind ("cuda:all", "cuda:0-3"), else by measured speed ("cuda,cpu")
+ *  (docs/scale.md).
  *  A device that is named is opened at once. "auto" opens nothing: when something first needs a
  *  device (a plan, polyad_device()) it becomes the first GPU of CUDA, else the CPU, and says so at
  *  level info. OpenCL is opened only by name; some of its drivers end the process where they do not

@@ -45,8 +45,8 @@ class Plan:
         such as "flycoo:paper:kappa=82".
     precision : {"f64", "f32"}
     device : str
-        "auto", "cpu", "cuda", "cuda:1"; several GPUs, "cuda:all" or "cuda:0-3"; or two devices
-        that share the work, such as "cuda,cpu".
+        "auto", "cpu", "cuda", "cuda:1"; several GPUs, "cuda:all" or "cuda:0-3"; or a GPU
+        and the CPU, "cuda,cpu", with parts by their measured speed.
     threads : int, optional
         Default: all processors this process may use.
     variant : str

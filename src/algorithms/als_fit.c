@@ -14,6 +14,7 @@
  * the sums of <X, M> in double. */
 #include "algorithms/als_state.h"
 #include "core/rounding.h"
+#include "plan/part.h"
 #include <float.h>
 #include <math.h>
 
@@ -67,9 +68,11 @@ static void set_fit(struct pd_als *als, double rho, double bound, polyad_fit_fro
 }
 
 /* Most additions one after another in a sum over nonzeros in double: of blocks in parts, and of the
- * parts (tensor/tensor_norm.c, linalg/cpu_residual.c; of a GPU, 2^14 groups of threads). */
+ * parts (tensor/tensor_norm.c, linalg/cpu_residual.c; of a GPU, 2^14 groups of threads). The
+ * members of a team, which decide alike, all have those of the largest part. */
 static double additions(const struct pd_als *als) {
-  return 1024 + (double)als->plan->nnz / (1 << 14);
+  const struct pd_part *part = als->plan->part;
+  return 1024 + (double)(part != NULL ? part->most_nnz : als->plan->nnz) / (1 << 14);
 }
 
 /* Error of ||X||^2 and ||M||^2 in double, over ||X||^2: Gram matrices are sums over rows, and the

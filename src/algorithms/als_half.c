@@ -19,7 +19,6 @@
 #include "algorithms/als_state.h"
 #include "plan/stream.h"
 #include <math.h>
-#include <string.h>
 
 /* Times the tolerance, or what rounding may cost where the tolerance is less. */
 static const double ROUGH = 10, LEAST_TOLERANCE = 1e-5;
@@ -36,8 +35,7 @@ polyad_status pd_als_half_check(polyad_context *context, const polyad_plan *plan
     return pd_fail(context, POLYAD_UNSUPPORTED,
                    "half rows are for plans of single precision that round nothing else; expected "
                    "precision f32 and compute native");
-  if (pd_plan_team(plan) != NULL || plan->members != NULL || pd_plan_streams(plan) ||
-      strcmp(plan->kernels->device, plan->device->kind) != 0)
+  if (pd_plan_team(plan) != NULL || plan->members != NULL || pd_plan_streams(plan))
     return pd_fail(context, POLYAD_UNSUPPORTED,
                    "half rows are for one GPU that holds the whole tensor");
   if (walk == NULL || !walk->reads_halves)

@@ -5,7 +5,6 @@
  * which it fell, beyond rounding, is taken back and done again with damped updates. */
 #include "algorithms/als_state.h"
 #include <math.h>
-#include <string.h>
 
 /* The buffer of the MTTKRP, as long as mode n. */
 static struct pd_matrix mttkrp_buffer(const struct pd_als *als, int n) {
@@ -154,9 +153,7 @@ static const uint64_t recorded_nonzeros = UINT64_C(1) << 24;
 static bool may_record(const struct pd_als *als) {
   return als->device->functions->record_begin != NULL && !als->options->nonnegative &&
          als->run.iteration > als->run.first_iteration + 1 && als->plan->nnz <= recorded_nonzeros &&
-         pd_plan_team(als->plan) == NULL &&
-         strcmp(als->plan->kernels->device, als->device->kind) ==
-             0; /* two devices wait for each other */
+         pd_plan_team(als->plan) == NULL;
 }
 
 static polyad_status record_iteration(struct pd_als *als, double *seconds, void **record) {

@@ -40,8 +40,7 @@ bool pd_als_can_share(const polyad_plan *plan) {
   const struct pd_device *device = plan->device;
   bool rounds = plan->compute != POLYAD_COMPUTE_NATIVE && device->linalg->round != NULL;
   return device->linalg->copy_columns != NULL && !rounds && pd_plan_team(plan) == NULL &&
-         plan->members == NULL && !pd_plan_streams(plan) &&
-         strcmp(plan->kernels->device, device->kind) == 0; /* one device, not a pair */
+         plan->members == NULL && !pd_plan_streams(plan);
 }
 
 /* As many columns as are worth it, in at most a quarter of the memory. */

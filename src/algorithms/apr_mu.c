@@ -13,7 +13,8 @@ double pd_apr_log_likelihood(const struct pd_apr *apr, double logarithms, double
 }
 
 static bool looks_after(const struct pd_apr *apr, int inner) {
-  if (!apr->linalg->fetch_waits || inner == apr->options->max_inner_iterations) return true;
+  bool waits = apr->linalg->fetch_waits || pd_team_is_mixed(pd_plan_team(apr->plan));
+  if (!waits || inner == apr->options->max_inner_iterations) return true;
   return (inner & (inner - 1)) == 0;
 }
 

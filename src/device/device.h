@@ -149,11 +149,8 @@ struct pd_device_functions {
 /** The CPU: allocations are pd_alloc, copies are memcpy. */
 extern const struct pd_device pd_cpu_device;
 
-/** The device the context chose (never NULL). */
+/** The device the context chose, the first of several (never NULL). */
 polyad_status pd_device_of(polyad_context *context, const struct pd_device **device);
-/** The same, and the one that shares the work with it; NULL: none. */
-polyad_status pd_devices_of(polyad_context *context, const struct pd_device **device,
-                            const struct pd_device **second);
 
 /** Elements from row to row of a matrix whose rows are read 16 bytes at a time: every row begins at
  *  a multiple of 16 bytes, but for rows of up to 8, which would only become longer. */

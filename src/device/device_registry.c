@@ -84,25 +84,18 @@ polyad_status pd_device_list_of(polyad_context *context, struct pd_device_list *
   return POLYAD_OK;
 }
 
-bool pd_device_list_is_team(const struct pd_device_list *list) {
-  if (list->count != 2) return list->count > 2;
-  return list->device[0]->functions->copy_peer != NULL &&
-         list->device[1]->functions->copy_peer != NULL;
-}
-
-polyad_status pd_devices_of(polyad_context *context, const struct pd_device **device,
-                            const struct pd_device **second) {
-  struct pd_device_list list;
-  *device = *second = NULL;
-  PD_TRY(pd_device_list_of(context, &list));
-  *device = list.device[0];
-  if (list.count == 2 && !pd_device_list_is_team(&list)) *second = list.device[1];
-  return POLYAD_OK;
+bool pd_device_list_is_of_one_kind(const struct pd_device_list *list) {
+  for (int k = 1; k < list->count; ++k)
+    if (strcmp(list->device[k]->kind, list->device[0]->kind) != 0) return false;
+  return true;
 }
 
 polyad_status pd_device_of(polyad_context *context, const struct pd_device **device) {
-  const struct pd_device *second;
-  return pd_devices_of(context, device, &second);
+  struct pd_device_list list;
+  *device = NULL;
+  PD_TRY(pd_device_list_of(context, &list));
+  *device = list.device[0];
+  return POLYAD_OK;
 }
 
 /* Whether `text` is "KIND" or "KIND:NUMBER"; *number gets the number (0 without one). */

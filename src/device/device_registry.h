@@ -27,8 +27,6 @@ struct pd_device_list {
 /** Whether it chose more than one; opens nothing. */
 bool pd_devices_are_several(const polyad_context *context);
 polyad_status pd_device_list_of(polyad_context *context, struct pd_device_list *list);
-/** Whether they share a tensor as a team does, each with a part of it: all but one alone, and two
- *  of which one cannot copy from the other, which share every mode's nonzeros (plan/pair.h). */
-bool pd_device_list_is_team(const struct pd_device_list *list);
+bool pd_device_list_is_of_one_kind(const struct pd_device_list *list);
 
 #endif

@@ -289,6 +289,41 @@ polyad_status pd_team_any(polyad_context *context, polyad_team *team, bool *trut
   return POLYAD_OK;
 }
 
+/* Lanes of a warp, which meet by halves; so many devices share a plan at most. */
+enum { FOLD_LANES = 32 };
+
+static double fold_one(const double *all, int size, uint64_t count, uint64_t c, bool largest) {
+  double lane[FOLD_LANES] = {0};
+  for (int k = 0; k < size; ++k) {
+    double one = all[(uint64_t)k * count + c];
+    if (!largest)
+      lane[k] = one;
+    else if (isnan(one) || one > lane[0])
+      lane[0] = one;
+    if (largest && isnan(lane[0])) return lane[0];
+  }
+  for (int half = FOLD_LANES / 2; half > 0 && !largest; half /= 2)
+    for (int k = 0; k < half; ++k)
+      lane[k] += lane[k + half];
+  return lane[0];
+}
+
+polyad_status pd_team_fold(polyad_context *context, polyad_team *team, uint64_t count,
+                           uint64_t largest, double *numbers) {
+  double started = pd_seconds();
+  polyad_status ready = team->size > FOLD_LANES
+                            ? pd_fail(context, POLYAD_INTERNAL, "%d members fold", team->size)
+                            : team_reserve(context, team, (uint64_t)team->size * count);
+  polyad_status status = begin(context, team, GATHER_THERE, count * sizeof *numbers, ready);
+  if (status == POLYAD_OK)
+    status = team->collectives->gather(context, team->state, numbers, count * sizeof *numbers,
+                                       team->room);
+  for (uint64_t c = 0; c < count && status == POLYAD_OK; ++c)
+    numbers[c] = fold_one(team->room, team->size, count, c, c >= largest);
+  team->seconds += pd_seconds() - started;
+  return status;
+}
+
 /* ---- bytes -------------------------------------------------------------------------------- */
 
 polyad_status pd_team_broadcast(polyad_context *context, polyad_team *team, int root, void *data,

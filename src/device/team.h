@@ -76,6 +76,7 @@ struct polyad_team {
   polyad_context *context; /* of this member; owner of the memory */
   int rank, size;
   const char *called; /* what messages call a member: "process", or "device" */
+  bool mixed;         /* of devices of several kinds: all data go by way of the host */
   bool idle;          /* of devices of one process, which meet while a decomposition runs only */
   const struct pd_collectives *collectives;
   void *state;
@@ -103,6 +104,7 @@ polyad_status pd_team_create_threads(polyad_context *const *contexts, int size,
                                      polyad_team **teams);
 
 static inline int pd_team_size(const polyad_team *team) { return team == NULL ? 1 : team->size; }
+static inline bool pd_team_is_mixed(const polyad_team *team) { return team != NULL && team->mixed; }
 static inline int pd_team_rank(const polyad_team *team) { return team == NULL ? 0 : team->rank; }
 
 /** Meets all members: fails where any has another status than POLYAD_OK, with the status and
@@ -138,12 +140,19 @@ polyad_status pd_team_exchange(polyad_context *context, polyad_team *team,
 /** From now on matrices of the members lie in memory of their devices. Where that is not the
  * host's, a library carries their data if the device has one and each member a device of its own;
  * else devices of one process copy from each other, and those of several send by way of the hosts.
- *  Fails where devices are of several kinds. */
+ *  Devices of several kinds have nothing in common but the host, by way of which all of them send;
+ *  that fails where members are processes. */
 polyad_status pd_team_use_device(polyad_context *context, polyad_team *team,
                                  const struct pd_device *device);
 void pd_team_leave_device(polyad_team *team);
 /** By way of the hosts' memory (team_relay.c): sets team->there and its state. */
 polyad_status pd_team_use_relay(polyad_context *context, polyad_team *team);
+/** Of a mixed team, on a member whose sums lie in the host's memory: what a pd_team_gather_there()
+ *  of `count` numbers is on the others, and then the sum of all members' numbers, and the largest
+ *  (NaN where any is) of those from `largest` on. The order is that of a GPU's warp: all members
+ *  have the same bits. */
+polyad_status pd_team_fold(polyad_context *context, polyad_team *team, uint64_t count,
+                           uint64_t largest, double *numbers);
 /** pd_team_gather() and pd_team_exchange() of data in the devices' memory. On a device that works
  *  by itself they are ordered on its stream and do not wait. */
 polyad_status pd_team_gather_there(polyad_context *context, polyad_team *team, const void *mine,

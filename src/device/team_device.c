@@ -2,8 +2,8 @@
  * GPUs a library carries them (struct pd_device_link) where every member has a device of its own;
  * else members that are threads of one process copy from each other's memory: each shows where its
  * data lie, all meet, everyone enqueues the copies that it needs, and all meet again. Those of
- * several processes send by way of the hosts' memory (team_relay.c). However they travel, data are
- * not changed on the way, so that results do not depend on it. */
+ * several processes, or of several kinds, send by way of the hosts' memory (team_relay.c). However
+ * they travel, data are not changed on the way, so that results do not depend on it. */
 #include "device/device.h"
 #include "device/team.h"
 #include "linalg/linalg.h"
@@ -89,14 +89,19 @@ struct place {
   char kind[24];
 };
 
-/* Fails where they are of several kinds, which have nothing in common but the host. */
-static polyad_status check_kinds(polyad_context *context, const polyad_team *team,
+/* Those of several kinds have nothing in common but the host's memory, which is one where members
+ * are threads of one process. */
+static polyad_status check_kinds(polyad_context *context, polyad_team *team,
                                  const struct place *all) {
+  team->mixed = false;
   for (int k = 1; k < team->size; ++k)
-    if (strcmp(all[k].kind, all[0].kind) != 0)
-      return pd_fail(context, POLYAD_UNSUPPORTED,
-                     "%s 0 computes on %s and %s %d on %s; expected one kind of device",
-                     team->called, all[0].kind, team->called, k, all[k].kind);
+    if (strcmp(all[k].kind, all[0].kind) != 0) {
+      team->mixed = true;
+      if (!team->collectives->one_process)
+        return pd_fail(context, POLYAD_UNSUPPORTED,
+                       "%s 0 computes on %s and %s %d on %s; expected one kind of device",
+                       team->called, all[0].kind, team->called, k, all[k].kind);
+    }
   return POLYAD_OK;
 }
 
@@ -175,6 +180,7 @@ static polyad_status use_copies(polyad_context *context, polyad_team *team) {
 
 static polyad_status use_devices(polyad_context *context, polyad_team *team,
                                  const struct pd_device *device, bool apart) {
+  if (team->mixed) return pd_team_use_relay(context, team);
   if (device->linalg->link != NULL && apart && team->size > 1)
     PD_TRY(try_link(context, team, device));
   if (team->there != NULL) return POLYAD_OK;

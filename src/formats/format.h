@@ -44,7 +44,7 @@ struct pd_request {
   double sweeps;    /* through all modes, which building is spread over; 0: it does not count */
   const char *kept; /* tuning cache that may have values of parameters; NULL: none */
   const struct pd_device *device;
-  const struct pd_device *second; /* shares the nonzeros with `device`; NULL: none */
+  const double *weights;          /* shares of a team's members, which add up to 1; NULL: equal */
   const struct pd_traits *traits; /* of the tensor that is built from; NULL: not known yet */
   struct pd_part *part;           /* of the team that shares the plan; NULL: none */
   bool facts_shared;              /* its members have told each other the tensor's facts */
@@ -165,10 +165,6 @@ struct polyad_kernels {
   const char *format;   /* name of the format */
   const char *device;   /* kind of device */
   const char *variants; /* variants with own kernels; NULL: all */
-  /** Of kernels over plans, whose storage is no header with arrays: a view of it that can be read
-   * on the host, which pd_storage_free() frees; `whole`, or no more than the format's decode()
-   *  reads. */
-  polyad_status (*view)(polyad_context *context, const void *storage, bool whole, void **view);
   /** The ways through the storage (engine/op.h): those whose factors' rows combine by Hadamard,
    *  then those by Kronecker. */
   const struct pd_walk *walks[PD_WALKS_MAX];

@@ -1,4 +1,5 @@
 /* The elementwise steps of CP-APR on the CPU. */
+#include "linalg/cpu_mixed.h"
 #include "linalg/cpu_work.h"
 #include <math.h>
 #include <string.h>
@@ -38,7 +39,9 @@ polyad_status pd_cpu_kkt(polyad_context *context, struct pd_linalg_work *work,
   for (int t = 0; t < threads; ++t)
     if (isnan(work->thread[t].norm[0])) most = NAN;
   work->scalars[PD_SCALAR_KKT] = most;
-  return pd_team_max(context, work->team, 1, &work->scalars[PD_SCALAR_KKT]);
+  double *kkt = &work->scalars[PD_SCALAR_KKT];
+  return pd_team_is_mixed(work->team) ? pd_team_fold(context, work->team, 1, 0, kkt)
+                                      : pd_team_max(context, work->team, 1, kkt);
 }
 
 polyad_status pd_cpu_multiply(polyad_context *context, struct pd_linalg_work *work,
@@ -81,13 +84,26 @@ static double joined_norm(const struct pd_linalg_work *work, int threads, enum p
   return scaling == PD_SCALE_MAX_AT_LEAST_1 ? largest : sum;
 }
 
+/* What all members of a mixed team have found. */
+static polyad_status share_norms(polyad_context *context, struct pd_linalg_work *work,
+                                 enum pd_scaling scaling, double *norms) {
+  struct pd_cpu_sums sums = {0};
+  sums.column[scaling == PD_SCALE_NORM_1   ? PD_SUM_ABSOLUTE
+              : scaling == PD_SCALE_NORM_2 ? PD_SUM_SQUARE
+                                           : PD_SUM_LARGEST] = norms;
+  return pd_cpu_share_mixed(context, work, &sums);
+}
+
 /* The norms of the columns of all rows. */
 static polyad_status find_norms(polyad_context *context, struct pd_linalg_work *work, int threads,
                                 enum pd_scaling scaling, double *norms) {
   bool by_largest = scaling == PD_SCALE_MAX_AT_LEAST_1;
   for (size_t r = 0; r < work->rank; ++r)
     norms[r] = joined_norm(work, threads, scaling, r);
-  PD_TRY((by_largest ? pd_team_max : pd_team_sum)(context, work->team, work->rank, norms));
+  if (pd_team_is_mixed(work->team))
+    PD_TRY(share_norms(context, work, scaling, norms));
+  else
+    PD_TRY((by_largest ? pd_team_max : pd_team_sum)(context, work->team, work->rank, norms));
   for (size_t r = 0; r < work->rank; ++r) {
     if (by_largest && norms[r] > 0 && norms[r] < 1) norms[r] = 1;
     if (scaling == PD_SCALE_NORM_2) norms[r] = sqrt(norms[r]);

@@ -1,5 +1,6 @@
 /* The CPU's dense algebra: its table, its scratch memory, and the small operations. */
 #include "linalg/cpu_lent_rows.h"
+#include "linalg/cpu_mixed.h"
 #include "linalg/cpu_solve.h"
 #include "linalg/lapack.h"
 #include <math.h>
@@ -45,7 +46,7 @@ static uint64_t cpu_linalg_work_bytes(uint64_t rank, int threads) {
 
 static void cpu_linalg_work_destroy(polyad_context *context, struct pd_linalg_work *work) {
   if (work == NULL) return;
-  PD_FREE(context, work->memory, work->thread, work->part, work);
+  PD_FREE(context, work->memory, work->thread, work->part, work->sent, work);
 }
 
 static void divide_memory(struct pd_linalg_work *work) {
@@ -106,7 +107,8 @@ static polyad_status cpu_linalg_work_create(polyad_context *context, const struc
 
 static polyad_status cpu_linalg_join(polyad_context *context, struct pd_linalg_work *work,
                                      polyad_team *team) {
-  (void)context;
+  if (work->sent == NULL && team != NULL)
+    PD_TRY(PD_NEW(context, pd_mul_saturated(work->rank, work->rank + PD_COLUMN_SUMS), &work->sent));
   work->team = team;
   return POLYAD_OK;
 }
@@ -115,6 +117,8 @@ static polyad_status cpu_linalg_gram(polyad_context *context, struct pd_linalg_w
                                      const struct pd_matrix *a, struct pd_matrix *out,
                                      struct pd_matrix *peak) {
   pd_cpu_gram(work, a, out->data, peak->data);
+  const struct pd_cpu_sums sums = {.gram = out->data, .column[PD_SUM_LARGEST] = peak->data};
+  if (pd_team_is_mixed(work->team)) return pd_cpu_share_mixed(context, work, &sums);
   PD_TRY(pd_team_sum(context, work->team, work->rank * work->rank, out->data));
   return pd_team_max(context, work->team, work->rank, peak->data);
 }
@@ -238,7 +242,10 @@ static polyad_status cpu_linalg_spread(polyad_context *context, struct pd_linalg
                                        int count, const struct pd_matrix *const *grams,
                                        const struct pd_matrix *lambda) {
   pd_cpu_weighted_squares(work, slices->data, x);
-  PD_TRY(pd_team_sum(context, work->team, work->rank, work->squares));
+  const struct pd_cpu_sums sums = {.column[PD_SUM_SQUARE] = work->squares};
+  PD_TRY(pd_team_is_mixed(work->team)
+             ? pd_cpu_share_mixed(context, work, &sums)
+             : pd_team_sum(context, work->team, work->rank, work->squares));
   work->scalars[PD_SCALAR_SPREAD] = cpu_linalg_spread_of(work, count, grams, lambda);
   return POLYAD_OK;
 }
@@ -247,6 +254,7 @@ static polyad_status cpu_linalg_weighted_inner(polyad_context *context, struct p
                                                const struct pd_matrix *m, const struct pd_matrix *x,
                                                const struct pd_matrix *lambda) {
   pd_cpu_weighted_inner(work, m, x, lambda->data);
+  if (pd_team_is_mixed(work->team)) return pd_cpu_share_inner(context, work, x, lambda->data);
   return pd_team_sum(context, work->team, 1, &work->scalars[PD_SCALAR_INNER]);
 }
 

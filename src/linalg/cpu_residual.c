@@ -70,7 +70,8 @@ polyad_status pd_cpu_residual(polyad_context *context, struct pd_linalg_work *wo
   }
   double both[2] = {residual, covered};
   PD_TRY(pd_nonzeros_check(context, nonzeros));
-  PD_TRY(pd_team_sum(context, work->team, 2, both));
+  PD_TRY(pd_team_is_mixed(work->team) ? pd_team_fold(context, work->team, 2, 2, both)
+                                      : pd_team_sum(context, work->team, 2, both));
   work->scalars[PD_SCALAR_RESIDUAL] = both[0];
   work->scalars[PD_SCALAR_COVERED] = both[1];
   return POLYAD_OK;

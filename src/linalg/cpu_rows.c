@@ -1,5 +1,6 @@
 /* Passes over the rows of tall factor matrices. */
 #include "core/threads.h"
+#include "linalg/cpu_mixed.h"
 #include "linalg/cpu_work.h"
 #include <math.h>
 #include <omp.h>
@@ -108,15 +109,19 @@ void pd_cpu_choose_divisors(struct pd_linalg_work *work, const struct pd_update 
   }
 }
 
-/* Sum over columns of weight times the parts' inner products, in order. */
+/* The parts' inner products of a column, in order. */
+static double inner_of_column(const struct pd_linalg_work *work, int parts, size_t r) {
+  double column = 0;
+  for (int p = 0; p < parts; ++p)
+    column += work->part[p].inner[r];
+  return column;
+}
+
+/* Sum over columns of weight times their inner products. */
 static double collect_inner(const struct pd_linalg_work *work, int parts, const double *weight) {
   double sum = 0;
-  for (size_t r = 0; r < work->rank; ++r) {
-    double column = 0;
-    for (int p = 0; p < parts; ++p)
-      column += work->part[p].inner[r];
-    sum += weight[r] * column;
-  }
+  for (size_t r = 0; r < work->rank; ++r)
+    sum += weight[r] * inner_of_column(work, parts, r);
   return sum;
 }
 
@@ -193,6 +198,7 @@ static void normalize_columns(struct pd_linalg_work *work, const struct pd_updat
   for (size_t r = 0; r < work->rank; ++r) {
     lambda[r] = sqrt(gram[r * work->rank + r]);
     factor[r] = lambda[r] > 0 ? 1 / lambda[r] : 1;
+    if (lambda[r] > 0 && pd_team_is_mixed(work->team)) lambda[r] = 1 / factor[r]; /* as GPUs do */
     peak[r] = cpu_rows_stored(update->x->type, peak[r] * factor[r]);
     work->squares[r] *= factor[r] * factor[r];
   }
@@ -200,11 +206,30 @@ static void normalize_columns(struct pd_linalg_work *work, const struct pd_updat
   pd_cpu_scale(work, update->x, factor);
 }
 
+/* The same in a mixed team. Inner products are those with x as it is stored: where the parts' are
+ * with x before its columns were divided, they are divided here, by powers of two. */
+static polyad_status share_mixed_sums(polyad_context *context, struct pd_linalg_work *work,
+                                      const struct pd_update *update, int parts) {
+  struct pd_cpu_sums sums = {
+      .gram = update->gram->data,
+      .column = {[PD_SUM_INNER] = work->numbers, [PD_SUM_LARGEST] = update->peak->data}};
+  double inner = 0;
+  if (update->slices != NULL) sums.column[PD_SUM_SQUARE] = work->squares;
+  for (size_t r = 0; r < work->rank; ++r)
+    work->numbers[r] = inner_of_column(work, parts, r) * work->weighed[r] * work->reciprocal[r];
+  PD_TRY(pd_cpu_share_mixed(context, work, &sums));
+  for (size_t r = 0; r < work->rank; ++r)
+    inner += work->divided[r] * work->numbers[r];
+  work->scalars[PD_SCALAR_INNER] = inner;
+  return POLYAD_OK;
+}
+
 /* What the members of a team have found for their rows comes together. */
 static polyad_status share_sums(polyad_context *context, struct pd_linalg_work *work,
-                                const struct pd_update *update) {
+                                const struct pd_update *update, int parts) {
   uint64_t rank = work->rank;
   if (work->team == NULL) return POLYAD_OK;
+  if (work->team->mixed) return share_mixed_sums(context, work, update, parts);
   PD_TRY(pd_team_sum(context, work->team, rank * rank, update->gram->data));
   PD_TRY(pd_team_sum(context, work->team, 1, &work->scalars[PD_SCALAR_INNER]));
   if (update->slices != NULL) PD_TRY(pd_team_sum(context, work->team, rank, work->squares));
@@ -220,7 +245,7 @@ static polyad_status finish_one(polyad_context *context, const struct pd_update 
   if (update->slices != NULL) collect_squares(work, parts);
   for (size_t r = 0; r < work->rank; ++r)
     peak[r] = largest_of_parts(work, parts, r);
-  PD_TRY(share_sums(context, work, update));
+  PD_TRY(share_sums(context, work, update, parts));
   for (size_t r = 0; r < work->rank; ++r)
     lambda[r] = peak[r] > 0 ? work->divided[r] : 0;
   if (update->scaling == PD_SCALE_NORM_2) normalize_columns(work, update);
@@ -260,4 +285,18 @@ void pd_cpu_weighted_squares(struct pd_linalg_work *work, const double *of_row,
                      pd_cpu_row(x, begin), work->part[p].squares);
   }
   collect_squares(work, parts);
+}
+
+polyad_status pd_cpu_share_inner(polyad_context *context, struct pd_linalg_work *work,
+                                 const struct pd_matrix *x, const double *weight) {
+  const struct pd_cpu_sums sums = {.column[PD_SUM_INNER] = work->numbers};
+  int parts = parts_of_rows(work, x->rows);
+  double sum = 0;
+  for (size_t r = 0; r < work->rank; ++r)
+    work->numbers[r] = inner_of_column(work, parts, r);
+  PD_TRY(pd_cpu_share_mixed(context, work, &sums));
+  for (size_t r = 0; r < work->rank; ++r)
+    sum += weight[r] * work->numbers[r];
+  work->scalars[PD_SCALAR_INNER] = sum;
+  return POLYAD_OK;
 }

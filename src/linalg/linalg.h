@@ -40,6 +40,12 @@ enum pd_scalar {
   PD_SCALARS
 };
 
+/** What the members of a mixed team send of their rows: a list of R numbers for each of these, of
+ *  every column: sums of m x (x as it is stored), of x^2 weighted by slices, or plain, of |x|, and
+ *  the largest |x|. gram() and update_finish() send a Gram matrix before them, of which the upper
+ *  triangle is read. Among devices of one kind each kind has its own way. */
+enum pd_column_sum { PD_SUM_INNER, PD_SUM_SQUARE, PD_SUM_ABSOLUTE, PD_SUM_LARGEST, PD_COLUMN_SUMS };
+
 /** How the columns of a factor are scaled. */
 enum pd_scaling {
   PD_SCALE_NORM_2,         /* by the 2-norm (an update of the first iteration) */

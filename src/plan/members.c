@@ -1,12 +1,15 @@
 /* Several devices of one process that share a plan: see members.h. A thread is started for every
  * member but the caller's for as long as something runs. The nonzeros are handed to the members in
  * equal parts, as processes hand in their shares; making the plan brings each to the member whose
- * cell of the grid it lies in. */
+ * cell of the grid it lies in. Devices may be of several kinds: then their cells are as large as
+ * their speed says (shares.c), and what they send each other goes by way of the host. */
 #include "plan/members.h"
 #include "core/helper_context.h"
 #include "formats/format_text.h"
+#include "formats/storage.h"
 #include "plan/part.h"
 #include "plan/plan_create.h"
+#include "plan/shares.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -122,6 +125,7 @@ struct making {
   struct pd_members *members;
   const polyad_tensor *tensor;
   const struct pd_device_list *devices;
+  const double *weights; /* of the members; NULL: equal */
   const polyad_plan_options *options;
 };
 
@@ -136,6 +140,16 @@ static polyad_tensor view_of_share(const polyad_tensor *tensor, int part, int pa
   return view;
 }
 
+/* A part that does not fit says whose share of the tensor it is. */
+static polyad_status refuse_share(polyad_context *context, const struct making *making,
+                                  int member) {
+  char text[256];
+  snprintf(text, sizeof text, "%s", polyad_last_error(context));
+  pd_begin(context);
+  return pd_fail(context, POLYAD_MEMORY_LIMIT, "%.1f%% of the nonzeros, for device %s: %s",
+                 100 * making->weights[member], making->devices->device[member]->name, text);
+}
+
 static polyad_status make_members_part(polyad_context *context, const struct making *making,
                                        int member) {
   polyad_plan_options options = *making->options;
@@ -145,7 +159,12 @@ static polyad_status make_members_part(polyad_context *context, const struct mak
   options.team = making->members->team[member];
   PD_TRY(pd_plan_make_request(context, &options, &text, &request));
   request.device = making->devices->device[member];
-  return pd_part_plan_create(context, &share, &request, &options, &making->members->plan[member]);
+  request.weights = making->weights;
+  polyad_status status =
+      pd_part_plan_create(context, &share, &request, &options, &making->members->plan[member]);
+  return status == POLYAD_MEMORY_LIMIT && making->weights != NULL
+             ? refuse_share(context, making, member)
+             : status;
 }
 
 static polyad_status make_member(polyad_context *context, const polyad_plan *plan, int member,
@@ -156,13 +175,24 @@ static polyad_status make_member(polyad_context *context, const polyad_plan *pla
   return pd_team_agree(context, making->members->team[member], status);
 }
 
+/* Threads of the host for a member. Those of devices that compute themselves mostly wait: where
+ * some members compute on the host, they share its threads. */
+static int members_threads(const polyad_context *context, const struct pd_device_list *devices,
+                           int member) {
+  int hosts = 0, threads = polyad_threads(context);
+  for (int k = 0; k < devices->count; ++k)
+    hosts += devices->device[k]->functions->host_memory;
+  bool here = devices->device[member]->functions->host_memory;
+  threads /= here ? hosts : devices->count;
+  return threads < 1 ? 1 : threads;
+}
+
 static polyad_status open_members(polyad_context *context, const struct pd_device_list *devices,
                                   struct pd_members *members) {
-  int threads = polyad_threads(context) / devices->count;
   polyad_status status = POLYAD_OK;
   for (int k = 0; k < devices->count && status == POLYAD_OK; ++k)
-    status = pd_context_for_helper(context, devices->device[k]->name, threads < 1 ? 1 : threads,
-                                   &members->context[k]);
+    status = pd_context_for_helper(context, devices->device[k]->name,
+                                   members_threads(context, devices, k), &members->context[k]);
   if (status == POLYAD_OK)
     status = pd_team_create_threads(members->context, devices->count, members->team);
   if (status != POLYAD_OK) /* what failed may have told another member's context */
@@ -186,19 +216,7 @@ polyad_status pd_members_open(polyad_context *context, const struct pd_device_li
   return status;
 }
 
-static polyad_status check_request(polyad_context *context, const struct pd_device_list *devices,
-                                   const polyad_plan_options *options) {
-  for (int k = 1; k < devices->count; ++k)
-    if (strcmp(devices->device[k]->kind, devices->device[0]->kind) != 0)
-      return pd_fail(context, POLYAD_UNSUPPORTED,
-                     "devices %s and %s are of two kinds; expected one kind where there are more "
-                     "than two",
-                     devices->device[0]->name, devices->device[k]->name);
-  if (options->second_share != 0)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                   "a share of %g for the second device is asked for; GPUs that are several get "
-                   "equal shares",
-                   options->second_share);
+static polyad_status check_request(polyad_context *context, const polyad_plan_options *options) {
   if (options->kernel == POLYAD_KERNEL_MTTKRP || options->kernel == POLYAD_KERNEL_PHI)
     return POLYAD_OK;
   return pd_fail(context, POLYAD_UNSUPPORTED,
@@ -240,13 +258,34 @@ static uint64_t members_hash_end(struct hashing *hashing) {
   return hashing->hash;
 }
 
-polyad_status pd_members_plan_create(polyad_context *context, const polyad_tensor *tensor,
-                                     const struct pd_device_list *devices,
-                                     const polyad_plan_options *options, polyad_plan **plan) {
-  PD_TRY(check_request(context, devices, options));
-  struct pd_members *members = pd_members_early_take(context, devices);
-  if (members == NULL) PD_TRY(pd_members_open(context, devices, &members));
-  struct making making = {members, tensor, devices, options};
+/* A line on all members, then what each says of its own choice. Every one gets its part of the
+ * room, so that none crowds out the others. */
+static void explain_members(const struct pd_members *members, polyad_plan *plan) {
+  char text[PD_EXPLANATION_BYTES] = "";
+  const size_t room = sizeof text;
+  const int each = (int)room / members->size - 160;
+  size_t length = 0;
+  for (int k = 0; k < members->size && length < room; ++k)
+    length +=
+        (size_t)snprintf(text + length, room - length, "%s%.1f%% on %s (%.40s)", k > 0 ? ", " : "",
+                         100 * (double)members->plan[k]->nnz / (double)polyad_plan_nnz(plan),
+                         members->plan[k]->device->name, members->plan[k]->variant);
+  for (int k = 0; k < members->size && length < room; ++k)
+    length += (size_t)snprintf(
+        text + length, room - length, "\n%.40s, %llu nonzeros in %llu bytes: %.*s",
+        members->plan[k]->device->name, (unsigned long long)members->plan[k]->nnz,
+        (unsigned long long)pd_storage_bytes(members->plan[k]->format, members->plan[k]->storage),
+        each < 0 ? 0 : each, members->plan[k]->explanation);
+  memcpy(plan->explanation, text, room);
+}
+
+static polyad_status create_team(polyad_context *context, const polyad_tensor *tensor,
+                                 const struct pd_shares *shares, const polyad_plan_options *options,
+                                 polyad_plan **plan) {
+  struct pd_members *members = pd_members_early_take(context, &shares->devices);
+  if (members == NULL) PD_TRY(pd_members_open(context, &shares->devices, &members));
+  struct making making = {members, tensor, &shares->devices, shares->equal ? NULL : shares->weight,
+                          options};
   struct hashing hashing = {.tensor = tensor};
   members_hash_begin(&hashing);
   polyad_status status = run_members(context, members, make_member, &making);
@@ -259,8 +298,22 @@ polyad_status pd_members_plan_create(polyad_context *context, const polyad_tenso
   *plan = members->plan[0];
   (*plan)->members = members;
   (*plan)->tensor_hash = hash;
-  name_devices(devices, *plan);
+  name_devices(&shares->devices, *plan);
+  explain_members(members, *plan);
   return POLYAD_OK;
+}
+
+polyad_status pd_members_plan_create(polyad_context *context, const polyad_tensor *tensor,
+                                     const struct pd_device_list *devices,
+                                     const struct pd_request *request,
+                                     const polyad_plan_options *options, polyad_plan **plan) {
+  struct pd_shares shares;
+  struct pd_request alone = *request;
+  PD_TRY(check_request(context, options));
+  PD_TRY(pd_shares_choose(context, tensor, devices, options, &shares));
+  if (shares.devices.count > 1) return create_team(context, tensor, &shares, options, plan);
+  alone.device = shares.devices.device[0];
+  return pd_plan_create_one(context, (polyad_tensor *)tensor, false, &alone, options, plan);
 }
 
 /* ---- before there is a tensor ---------------------------------------------------------------- */

@@ -8,9 +8,10 @@
 #include "plan/plan.h"
 
 /** Makes a plan of the context's devices, of which there are several: its part of the tensor for
- *  each. */
+ *  each. Where all but one would have too little to do, it is one of that device alone. */
 polyad_status pd_members_plan_create(polyad_context *context, const polyad_tensor *tensor,
                                      const struct pd_device_list *devices,
+                                     const struct pd_request *request,
                                      const polyad_plan_options *options, polyad_plan **plan);
 struct pd_members;
 void pd_members_destroy(struct pd_members *members);

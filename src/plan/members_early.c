@@ -56,12 +56,6 @@ static void early_end(void *user) {
   pd_free(NULL, early);
 }
 
-static bool of_one_kind(const struct pd_device_list *devices) {
-  for (int k = 1; k < devices->count; ++k)
-    if (strcmp(devices->device[k]->kind, devices->device[0]->kind) != 0) return false;
-  return true;
-}
-
 static bool same_devices(const struct pd_device_list *a, const struct pd_device_list *b) {
   if (a->count != b->count) return false;
   for (int k = 0; k < a->count; ++k)
@@ -95,7 +89,7 @@ polyad_status polyad_devices_start(polyad_context *context) {
   pd_context_keep(context, NULL, NULL);
   if (!pd_devices_are_several(context)) return POLYAD_OK;
   PD_TRY(pd_device_list_of(context, &devices));
-  if (!pd_device_list_is_team(&devices) || !of_one_kind(&devices)) return POLYAD_OK;
+  if (devices.count < 2 || !pd_device_list_is_of_one_kind(&devices)) return POLYAD_OK;
   return start_early(context, &devices);
 }
 

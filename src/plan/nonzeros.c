@@ -17,10 +17,7 @@ static polyad_status nonzeros_bring(polyad_context *context, const polyad_plan *
   *storage = plan->storage;
   *brought = NULL;
   if (!plan->shed) return POLYAD_OK;
-  if (plan->kernels->view != NULL)
-    PD_TRY(plan->kernels->view(context, plan->storage, whole, brought));
-  else
-    PD_TRY(pd_storage_bring(context, plan->format, plan->device, plan->on_device, whole, brought));
+  PD_TRY(pd_storage_bring(context, plan->format, plan->device, plan->on_device, whole, brought));
   *storage = *brought;
   return POLYAD_OK;
 }

@@ -51,18 +51,34 @@ static void find_place(struct pd_part_making *making) {
 
 /* ---- ranges -------------------------------------------------------------------------------- */
 
-/* Ranges of about equally many nonzeros: their numbers are known for `count` buckets of `width`
- * indices. */
-static void part_create_cut_at(const double *nonzeros, uint64_t count, uint64_t width,
-                               uint64_t length, int ranges, uint64_t *cut) {
-  double total = 0, sum = 0;
+/* Buckets of a mode, and the indices in each. */
+static uint64_t bucket_width(uint64_t length) {
+  return length / PD_PART_BUCKETS + (length % PD_PART_BUCKETS != 0);
+}
+
+static uint64_t bucket_count(uint64_t length) { return (length - 1) / bucket_width(length) + 1; }
+
+/* The part of the nonzeros that the members of a mode's range q are to have. */
+static double part_create_share(const struct pd_part_making *making, int q, int ranges) {
+  return making->weight != NULL && ranges == making->size ? making->weight[q] : 1.0 / ranges;
+}
+
+/* Ranges that have their shares of the nonzeros, about: the numbers of nonzeros are known for
+ * buckets of indices. */
+static void part_create_cut_at(const struct pd_part_making *making, int n, int ranges,
+                               uint64_t *cut) {
+  const double *nonzeros = making->nonzeros[n];
+  uint64_t length = making->part->dims[n], width = bucket_width(length);
+  uint64_t count = bucket_count(length);
+  double total = 0, sum = 0, before = 0;
   uint64_t b = 0;
   for (uint64_t k = 0; k < count; ++k)
     total += nonzeros[k];
   cut[0] = 0;
   for (int q = 1; q < ranges; ++q) {
     /* A bucket that is cut by the border goes to the side where more of it lies. */
-    double border = total * q / ranges;
+    before += part_create_share(making, q - 1, ranges);
+    double border = making->weight == NULL ? total * q / ranges : total * before;
     while (b < count && sum + nonzeros[b] / 2 < border)
       sum += nonzeros[b++];
     cut[q] = total > 0 ? b * width : pd_part_begin(length, q, ranges);
@@ -70,13 +86,6 @@ static void part_create_cut_at(const double *nonzeros, uint64_t count, uint64_t 
   }
   cut[ranges] = length;
 }
-
-/* Buckets of a mode, and the indices in each. */
-static uint64_t bucket_width(uint64_t length) {
-  return length / PD_PART_BUCKETS + (length % PD_PART_BUCKETS != 0);
-}
-
-static uint64_t bucket_count(uint64_t length) { return (length - 1) / bucket_width(length) + 1; }
 
 /* Counts the nonzeros from `begin` on in the buckets of a mode. */
 static void count_some(const polyad_tensor *mine, int n, uint64_t width, uint64_t begin,
@@ -126,20 +135,21 @@ static polyad_status count_buckets(polyad_context *context, struct pd_part_makin
   return POLYAD_OK;
 }
 
-/* The nonzeros in the fullest of a mode's ranges over their mean. */
+/* The nonzeros in the fullest of a mode's ranges over what they should be. */
 static double crowding_of(const struct pd_part_making *making, int n, int ranges, uint64_t *cut) {
   uint64_t length = making->part->dims[n], width = bucket_width(length);
   uint64_t count = bucket_count(length), b = 0;
   double most = 0, total = 0;
-  part_create_cut_at(making->nonzeros[n], count, width, length, ranges, cut);
+  part_create_cut_at(making, n, ranges, cut);
   for (int q = 0; q < ranges; ++q) {
     double sum = 0;
     for (; b < count && b * width < cut[q + 1]; ++b)
       sum += making->nonzeros[n][b];
     total += sum;
+    sum /= part_create_share(making, q, ranges);
     if (sum > most) most = sum;
   }
-  return most * ranges / total;
+  return most / total;
 }
 
 /* Chooses the grid, with how evenly every mode can be cut into every number of ranges. */
@@ -156,7 +166,8 @@ static polyad_status choose_grid(polyad_context *context, struct pd_part_making 
   for (int n = 0; n < part->order; ++n)
     for (int q = 1; q <= size; ++q)
       if (size % q == 0) crowding[n * (size + 1) + q] = crowding_of(making, n, q, cut);
-  pd_part_choose_grid(part->order, part->dims, nnz, size, crowding, part->grid);
+  (making->weight != NULL ? pd_part_choose_mode : pd_part_choose_grid)(part->order, part->dims, nnz,
+                                                                       size, crowding, part->grid);
 cleanup:
   PD_FREE(context, crowding, cut);
   return status;
@@ -164,11 +175,9 @@ cleanup:
 
 static polyad_status cut_modes(polyad_context *context, struct pd_part_making *making) {
   for (int n = 0; n < making->part->order; ++n) {
-    uint64_t length = making->part->dims[n];
     int ranges = making->part->grid[n];
     PD_TRY(PD_NEW(context, (uint64_t)ranges + 1, &making->cut[n]));
-    part_create_cut_at(making->nonzeros[n], bucket_count(length), bucket_width(length), length,
-                       ranges, making->cut[n]);
+    part_create_cut_at(making, n, ranges, making->cut[n]);
     pd_free(context, making->nonzeros[n]);
     making->nonzeros[n] = NULL;
   }
@@ -317,7 +326,8 @@ static polyad_status cut_up(polyad_context *context, struct pd_part_making *maki
 polyad_status pd_part_create(polyad_context *context, polyad_team *team,
                              const struct pd_request *request, const polyad_tensor *mine,
                              polyad_tensor **local, struct pd_build **sent, struct pd_part **part) {
-  struct pd_part_making making = {.team = team, .size = pd_team_size(team)};
+  struct pd_part_making making = {
+      .team = team, .size = pd_team_size(team), .weight = request->weights};
   polyad_status status = POLYAD_OK;
   *local = NULL;
   *part = NULL;

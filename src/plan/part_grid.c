@@ -6,7 +6,10 @@
  * have; of those that its layer's have it owns an equal share, all of which it reads, for the owner
  * of a row is one that has it. The other rows that it reads travel. Where slices are so full that
  * ranges cannot be cut evenly, all wait for the member with the most nonzeros: those that it has
- * above the mean count as rows. Of the grids of p members the cheapest is taken. */
+ * above the mean count as rows. Of the grids of p members the cheapest is taken.
+ *
+ * Members that are to have unequal shares cut one mode alone: only then can every one have its own,
+ * since the cells of a grid over two modes have products of what the ranges have. */
 #include "plan/part.h"
 #include <math.h>
 #include <string.h>
@@ -79,4 +82,22 @@ void pd_part_choose_grid(int order, const uint64_t *dims, uint64_t nnz, int size
                         .least = INFINITY,
                         .best = grid};
   try_grids(&trial, 0, size);
+}
+
+void pd_part_choose_mode(int order, const uint64_t *dims, uint64_t nnz, int size,
+                         const double *crowding, int *grid) {
+  struct trial trial = {
+      .order = order, .size = size, .dims = dims, .nnz = nnz, .crowding = crowding};
+  double least = INFINITY;
+  int best = 0;
+  for (int n = 0; n < order; ++n) {
+    for (int m = 0; m < order; ++m)
+      trial.grid[m] = m == n ? size : 1;
+    double cost = cost_of(&trial);
+    if (cost >= least) continue;
+    least = cost;
+    best = n;
+  }
+  for (int n = 0; n < order; ++n)
+    grid[n] = n == best ? size : 1;
 }

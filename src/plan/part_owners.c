@@ -20,6 +20,7 @@ struct layer {
   struct pd_part_layer of;
   int *rank;              /* of its members, ascending */
   int me;                 /* this member among them */
+  const double *weight;   /* see pd_part_settle() */
   uint64_t first, length; /* the range */
   uint64_t *touched;      /* indices that this member's nonzeros have, ascending */
   uint64_t touched_count;
@@ -62,6 +63,7 @@ static polyad_status open_layer(polyad_context *context, const struct pd_part_ma
   PD_TRY(PD_NEW(context, (uint64_t)layer->of.members, &layer->rank));
   PD_TRY(PD_NEW_ZERO(context, 2 * size, &layer->to));
   layer->from = layer->to + size;
+  if (layer->of.members == making->size) layer->weight = making->weight; /* else it has one */
   for (int k = 0; k < (int)size; ++k)
     if (k / layer->of.inner % part->grid[mode] == making->place[mode]) {
       if (k == making->team->rank) layer->me = count;
@@ -238,7 +240,8 @@ static polyad_status settle_home(polyad_context *context, struct layer *layer) {
   struct home home = {0};
   polyad_status status = POLYAD_OK;
   PD_TRY_CLEANUP(open_home(context, layer, &home));
-  pd_part_settle(context, home.keys, home.count, layer->of.members, home.load, home.owner);
+  pd_part_settle(context, home.keys, home.count, layer->of.members, layer->weight, home.load,
+                 home.owner);
   PD_TRY_CLEANUP(keep_rest(context, layer, &home));
   PD_TRY_CLEANUP(answer(context, layer, &home));
   lay_by_home(layer, layer->owner, sizeof *layer->owner, layer->from);

@@ -18,21 +18,17 @@ static polyad_status part_plan_check_device(polyad_context *context,
   if (request->compute != POLYAD_COMPUTE_NATIVE)
     return pd_fail(context, POLYAD_UNSUPPORTED,
                    "a team computes in the plan's precision; expected the native compute type");
-  if (request->second != NULL)
-    return pd_fail(context, POLYAD_UNSUPPORTED,
-                   "a member of a team computes on one device; %s,%s found", device->name,
-                   request->second->name);
   if (device->linalg->join != NULL) return POLYAD_OK;
   return pd_fail(context, POLYAD_UNSUPPORTED,
-                 "device %s takes no part in a team; expected cpu or cuda", device->name);
+                 "device %s takes no part in a team; expected cpu, cuda or opencl", device->name);
 }
 
 /* Whether the nonzeros are to be dealt and sorted on the members' devices. What was measured is
  * kept by the hash of a tensor, which takes its arrays. */
 static bool shares_there(const struct pd_request *request, const polyad_plan_options *options) {
   const struct pd_device_build *steps = request->device->functions->build;
-  return steps != NULL && steps->deal != NULL && pd_sent_builds(request) &&
-         !(pd_plan_tunes(options) && options->tune_cache != NULL);
+  return !pd_team_is_mixed(options->team) && steps != NULL && steps->deal != NULL &&
+         pd_sent_builds(request) && !(pd_plan_tunes(options) && options->tune_cache != NULL);
 }
 
 static bool lacks(polyad_status status) {

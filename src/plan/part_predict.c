@@ -137,7 +137,7 @@ static void count_home(struct prediction *p, int mode, int range, int home, uint
                        const struct pd_part_layer *layer, const uint64_t *keys, uint64_t count) {
   uint64_t members = (uint64_t)layer->members, had = 0;
   int ranges = p->part.grid[mode];
-  pd_part_settle(p->context, keys, count, layer->members, p->load, p->owner);
+  pd_part_settle(p->context, keys, count, layer->members, NULL, p->load, p->owner);
   for (uint64_t j = 0; j < count; ++j) {
     uint64_t owner = member_of(layer, ranges, range, p->owner[j]);
     uint64_t reader = member_of(layer, ranges, range, keys[j] % members);

@@ -31,10 +31,16 @@ polyad_status pd_part_list(polyad_context *context, const unsigned char *mark, u
 /* At the first key of a row. Members are fewer. */
 #define FIRST UINT32_C(0x80000000)
 
+/* Whether member a has fewer rows than member b for what it should have. */
+static bool is_lighter(const uint64_t *load, const double *weight, uint32_t a, uint32_t b) {
+  if (weight == NULL) return load[a] < load[b];
+  return (double)load[a] * weight[b] < (double)load[b] * weight[a];
+}
+
 /* Rows that one member has come before those that several have: of these each takes its owner by
  * what all before it have taken. */
 void pd_part_settle(const polyad_context *context, const uint64_t *keys, uint64_t count,
-                    int members, uint64_t *load, uint32_t *owner) {
+                    int members, const double *weight, uint64_t *load, uint32_t *owner) {
   const uint64_t each = (uint64_t)members;
   int threads = pd_threads_for(context, count, PD_PART_GRAIN);
   memset(load, 0, (size_t)members * sizeof *load);
@@ -49,7 +55,7 @@ void pd_part_settle(const polyad_context *context, const uint64_t *keys, uint64_
   for (uint64_t begin = 0, end; begin < count; begin = end) {
     uint32_t best = owner[begin] & ~FIRST;
     for (end = begin + 1; end < count && !(owner[end] & FIRST); ++end)
-      if (load[owner[end]] < load[best]) best = owner[end];
+      if (is_lighter(load, weight, owner[end], best)) best = owner[end];
     load[best] += end - begin > 1;
     for (uint64_t j = begin; j < end; ++j)
       owner[j] = best;

@@ -3,7 +3,6 @@
 #include "formats/format_text.h"
 #include "plan/choose.h"
 #include "plan/members.h"
-#include "plan/pair.h"
 #include "plan/part.h"
 #include "plan/plan_create.h"
 #include <string.h>
@@ -19,13 +18,12 @@ static polyad_status plan_create(polyad_context *context, polyad_tensor *tensor,
                                  polyad_plan **plan) {
   struct pd_device_list devices;
   PD_TRY(pd_device_list_of(context, &devices));
-  bool several = pd_device_list_is_team(&devices);
+  bool several = devices.count > 1;
   if (options->team != NULL && several)
     return pd_fail(context, POLYAD_UNSUPPORTED,
                    "a process of a team computes on one device; %d found", devices.count);
   if (options->team != NULL) return pd_part_plan_create(context, tensor, request, options, plan);
-  if (several) return pd_members_plan_create(context, tensor, &devices, options, plan);
-  if (request->second != NULL) return pd_pair_create(context, tensor, request, options, plan);
+  if (several) return pd_members_plan_create(context, tensor, &devices, request, options, plan);
   return pd_plan_create_one(context, tensor, take, request, options, plan);
 }
 

@@ -1,5 +1,6 @@
 /* What is asked of a plan: the options, checked, and what follows from them for the choice of a
  * format. */
+#include "device/device_registry.h"
 #include "formats/format_text.h"
 #include "linalg/linalg.h"
 #include "plan/plan_create.h"
@@ -55,12 +56,11 @@ static double sweeps_of(const polyad_plan_options *options) {
 }
 
 /* Runs side by side read the nonzeros once for all their columns: formats are judged by these. */
-static void share_passes(const polyad_plan_options *options, struct pd_request *request) {
+static void share_passes(const polyad_plan_options *options, bool several,
+                         struct pd_request *request) {
   uint64_t columns = options->columns < PD_SHARED_COLUMNS ? options->columns : PD_SHARED_COLUMNS;
   if (columns <= request->rank || options->kernel != POLYAD_KERNEL_MTTKRP) return;
-  if (request->device->linalg->copy_columns == NULL || request->second != NULL ||
-      options->team != NULL)
-    return;
+  if (request->device->linalg->copy_columns == NULL || several || options->team != NULL) return;
   request->sweeps *= (double)request->rank / (double)columns;
   request->rank = columns;
 }
@@ -83,7 +83,7 @@ polyad_status pd_plan_make_request(polyad_context *context, const polyad_plan_op
                                  .sweeps = sweeps_of(options),
                                  .kept = options->tune != 0 ? options->tune_cache : NULL};
   memcpy(request->parameter, text->parameter, sizeof request->parameter);
-  PD_TRY(pd_devices_of(context, &request->device, &request->second));
-  share_passes(options, request);
+  PD_TRY(pd_device_of(context, &request->device));
+  share_passes(options, pd_devices_are_several(context), request);
   return POLYAD_OK;
 }

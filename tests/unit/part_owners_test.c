@@ -5,6 +5,7 @@
 #include "plan/members.h"
 #include "plan/part_making.h"
 #include "team_parts.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,6 +56,26 @@ static void plain_owners(const uint64_t *keys, uint64_t count, int members, uint
     }
 }
 
+/* Of rows that all members have, each gets what its weight says, and its own rows count. */
+static void owners_by_weight(void **state) {
+  (void)state;
+  enum { MEMBERS = 3, SHARED = 8000, ALONE = 1000 };
+  static const double weight[MEMBERS] = {0.7, 0.2, 0.1};
+  uint64_t *keys = malloc((SHARED * MEMBERS + ALONE) * sizeof *keys), load[MEMBERS], count = 0;
+  uint32_t *owner = malloc((SHARED * MEMBERS + ALONE) * sizeof *owner);
+  assert_true(keys != NULL && owner != NULL);
+  for (uint64_t i = 0; i < SHARED + ALONE; ++i)
+    for (uint64_t k = 0; k < (i < SHARED ? MEMBERS : 1); ++k)
+      keys[count++] = i * MEMBERS + k;
+  polyad_context *context = with_threads(2);
+  pd_part_settle(context, keys, count, MEMBERS, weight, load, owner);
+  for (int k = 0; k < MEMBERS; ++k)
+    assert_true(fabs((double)load[k] - weight[k] * (SHARED + ALONE)) <= MEMBERS);
+  polyad_context_destroy(context);
+  free(owner);
+  free(keys);
+}
+
 static void owners_of_keys(void **state) {
   (void)state;
   static const int members[] = {1, 2, 3, 7, 9}, threads[] = {1, 2, 5};
@@ -69,7 +90,7 @@ static void owners_of_keys(void **state) {
       for (size_t t = 0; t < sizeof threads / sizeof *threads; ++t) {
         polyad_context *context = with_threads(threads[t]);
         memset(found, 0xff, count * sizeof *found);
-        pd_part_settle(context, keys, count, members[m], load, found);
+        pd_part_settle(context, keys, count, members[m], NULL, load, found);
         if (memcmp(found, wanted, count * sizeof *found) != 0)
           fail_msg("%d members, %d threads: other owners", members[m], threads[t]);
         polyad_context_destroy(context);
@@ -151,6 +172,7 @@ static void parts_of_threads(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(owners_of_keys),
+      cmocka_unit_test(owners_by_weight),
       cmocka_unit_test(lists_of_marks),
       cmocka_unit_test(parts_of_threads),
   };

@@ -6,6 +6,7 @@
 #include "linalg/linalg.h"
 #include "plan/plan.h"
 #include "team_fixture.h"
+#include <math.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -149,16 +150,59 @@ static void failing_allocations(void **state) {
   }
 }
 
-/* ---- one kind of device --------------------------------------------------------------------- */
+/* ---- several kinds of devices -----------------------------------------------------------------
+ */
 
-static polyad_status unlike(struct team_member *member) {
-  return pd_team_use_device(member->context, member->team,
-                            member->rank == 1 ? &pd_cpu_device : &device_apart[member->rank]);
+static const struct pd_device *unlike(const struct team_member *member) {
+  return member->rank == 1 ? &pd_cpu_device : &device_apart[member->rank];
 }
 
-static void kinds_are_not_mixed(void **state) {
+/* The sums of members 0 and 2, in the order of a warp of three, are what member 1 has of its fold;
+ * the last two numbers are largest ones, the last of all of which one is none. */
+static polyad_status fold_unlike(struct team_member *member) {
+  enum { NUMBERS = 4 };
+  const double k = member->rank;
+  double numbers[NUMBERS] = {1 / (3 + k), 1e30 * (k - 1), 7 - k, k == 2 ? NAN : 5},
+         all[3 * NUMBERS];
+  const struct pd_device *device = unlike(member);
+  PD_TRY(pd_team_use_device(member->context, member->team, device));
+  if (!pd_team_is_mixed(member->team))
+    return pd_fail(member->context, POLYAD_INTERNAL, "the team is not mixed");
+  if (!device->functions->host_memory)
+    return pd_team_gather_there(member->context, member->team, numbers, sizeof numbers, all);
+  PD_TRY(pd_team_fold(member->context, member->team, NUMBERS, 2, numbers));
+  /* Lanes 0 and 2 meet before lane 1 joins them. */
+  bool right = numbers[0] == (1 / 3.0 + 1 / 5.0) + 1 / 4.0 && numbers[1] == 0 && numbers[2] == 7 &&
+               isnan(numbers[3]);
+  return right ? POLYAD_OK : pd_fail(member->context, POLYAD_INTERNAL, "other sums");
+}
+
+static void kinds_are_mixed(void **state) {
   (void)state;
-  struct team_case all = {.size = 3, .body = unlike, .failing = -1};
+  struct team_case all = {.size = 3, .body = fold_unlike, .failing = -1};
+  team_run(&all);
+  for (int k = 0; k < 3; ++k)
+    if (all.member[k].status != POLYAD_OK) fail_msg("%s", all.member[k].message);
+}
+
+/* Of several processes, which do not see each other's memory. */
+static polyad_status use_unlike(struct team_member *member) {
+  static struct pd_collectives apart;
+  if (member->rank == 0) {
+    apart = *member->team->collectives;
+    apart.one_process = false;
+  }
+  PD_TRY(pd_team_agree(member->context, member->team, POLYAD_OK));
+  const struct pd_collectives *before = member->team->collectives;
+  member->team->collectives = &apart;
+  polyad_status status = pd_team_use_device(member->context, member->team, unlike(member));
+  member->team->collectives = before;
+  return status;
+}
+
+static void kinds_of_processes_are_not_mixed(void **state) {
+  (void)state;
+  struct team_case all = {.size = 3, .body = use_unlike, .failing = -1};
   team_run(&all);
   for (int k = 0; k < 3; ++k) {
     assert_int_equal(all.member[k].status, POLYAD_UNSUPPORTED);
@@ -214,7 +258,8 @@ int main(void) {
       cmocka_unit_test(data_arrive),
       cmocka_unit_test(failing_copies),
       cmocka_unit_test(failing_allocations),
-      cmocka_unit_test(kinds_are_not_mixed),
+      cmocka_unit_test(kinds_are_mixed),
+      cmocka_unit_test(kinds_of_processes_are_not_mixed),
       cmocka_unit_test(choices),
   };
   return cmocka_run_group_tests(tests, make_devices, NULL);

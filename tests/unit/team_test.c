@@ -342,6 +342,23 @@ static void grids(void **state) {
   assert_true(grid[0] == 1 && grid[1] == 2 && grid[2] == 1);
 }
 
+/* Unequal members cut one mode alone: the longest, unless it has a slice that is too full. */
+static void grids_of_unequal_members(void **state) {
+  (void)state;
+  static const uint64_t dims[3] = {1000, 900, 800};
+  double crowding[3 * 5];
+  int grid[3];
+  for (int k = 0; k < 15; ++k)
+    crowding[k] = 1;
+  pd_part_choose_mode(3, dims, 10000000, 4, crowding, grid);
+  assert_true(grid[0] == 4 && grid[1] == 1 && grid[2] == 1);
+  crowding[4] = 1.2;
+  pd_part_choose_mode(3, dims, 10000000, 4, crowding, grid);
+  assert_true(grid[0] == 1 && grid[1] == 4 && grid[2] == 1);
+  pd_part_choose_mode(3, (const uint64_t[3]){2, 3, 30}, 1000, 6, NULL, grid);
+  assert_true(grid[0] == 1 && grid[1] == 1 && grid[2] == 6);
+}
+
 /* Rows that members of a plan read and do not own. */
 struct travel {
   const polyad_tensor *tensor;
@@ -880,6 +897,7 @@ int main(void) {
       cmocka_unit_test(calls),
       cmocka_unit_test(failures),
       cmocka_unit_test(grids),
+      cmocka_unit_test(grids_of_unequal_members),
       cmocka_unit_test(products_of_parts),
       cmocka_unit_test(travelling_rows),
       cmocka_unit_test(predictions_are_exact),

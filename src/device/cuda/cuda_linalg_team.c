@@ -4,6 +4,8 @@
 #include "device/cuda/cuda_linalg_work.h"
 #include "device/cuda/cuda_team_launch.h"
 
+_Static_assert((int)PD_GPU_COLUMN_SUMS == (int)PD_COLUMN_SUMS, "the CPU reads what GPUs send");
+
 polyad_status pd_cuda_join(polyad_context *context, struct pd_linalg_work *work,
                            polyad_team *team) {
   uint64_t numbers = (uint64_t)work->rank * (uint64_t)(work->rank + PD_GPU_COLUMN_SUMS);

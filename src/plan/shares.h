@@ -1,0 +1,22 @@
+/* How much of a tensor each of several devices gets. */
+#ifndef PD_SHARES_H
+#define PD_SHARES_H
+
+#include "device/device_registry.h"
+#include "plan/plan.h"
+
+/** Devices that share a tensor, and the parts of its nonzeros that they are to have. */
+struct pd_shares {
+  struct pd_device_list devices;
+  bool equal; /* of the nonzeros and of the rows: `weight` says nothing */
+  double weight[PD_DEVICES_MOST];
+};
+
+/** Devices of one kind get equal shares, and others those that a measurement on some of the
+ *  nonzeros finds; two get what options->second_share says. A device whose share is too small is
+ *  left out. */
+polyad_status pd_shares_choose(polyad_context *context, const polyad_tensor *tensor,
+                               const struct pd_device_list *devices,
+                               const polyad_plan_options *options, struct pd_shares *shares);
+
+#endif
