@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import subprocess
 import sys
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 FOLDER = pathlib.Path(os.environ["POLYAD_ROOT"]) / "bench"
 sys.path.insert(0, str(FOLDER))
 import claims  # noqa: E402
+import hls_table  # noqa: E402
 import profile_table  # noqa: E402
 from measured import Measured  # noqa: E402
 
@@ -101,3 +103,14 @@ def test_profile_table(monkeypatch, capsys):
     monkeypatch.setattr(sys, "stdin", ["no kernel ran\n"])
     with pytest.raises(SystemExit, match="no metric"):
         profile_table.main()
+
+
+def test_hls_table():
+    """The committed table is what the script writes; a GPU's copies are counted as the library counts them."""
+    row = {"about": "32129 dense tiles over modes 1, 2 and 3 with 8211401 of 11440996 nonzeros (threshold 78)"}
+    assert hls_table.copies(row, [1238, 5665, 1078]) == 3 * (3229595 * (2 * 4 + 2) + 8)  # 11 + 13 + 11 bits
+    assert hls_table.copies(row, [669, 379, 251]) == 3 * (3229595 * (4 + 2) + 8)  # 10 + 9 + 8
+    folder = FOLDER / "results/h200"
+    done = subprocess.run([sys.executable, FOLDER / "hls_table.py", folder / "hls.jsonl"], check=True, capture_output=True,
+                          text=True)
+    assert done.stdout == (folder / "HLS.md").read_text()
