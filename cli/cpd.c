@@ -161,9 +161,6 @@ static int build_in_memory(struct cpd *cpd, const polyad_plan_options *options,
   struct cli_session *session = &cpd->session;
   polyad_tensor *tensor = NULL;
   (void)polyad_device(session->context); /* settles "auto": a GPU readies itself meanwhile */
-  bool connects = session->team == NULL && !cli_completes(&cpd->complete);
-  if (connects && polyad_devices_start(session->context) != POLYAD_OK)
-    return cli_library_failure(session->context);
   int status = cli_try_read_tensor(session, cpd->file, made, &tensor);
   bool streams = cpd->streaming.able && *made == POLYAD_MEMORY_LIMIT;
   if (status == 0 && *made != POLYAD_OK && !streams) status = cli_library_failure(session->context);

@@ -41,16 +41,6 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_device_describe_named(
 POLYAD_API POLYAD_CHECKED polyad_status polyad_device_memory(polyad_context *context,
                                                              const char *name, uint64_t *in_use,
                                                              uint64_t *peak);
-/** Begins to connect the context's devices where these are several that share a tensor, on a thread
- *  of its own, and returns at once: for a program that is about to read a tensor and to decompose
- *  it. NCCL takes about a second to start between GPUs, which passes meanwhile. The next plan of
- *  these devices waits for it; without one it is ended when the context is destroyed, when another
- *  plan of several devices is made or when this is called again, which may wait for the rest of a
- *  step. Whatever goes wrong on that thread the plan does once more, and tells. Does nothing where
- *  the context has one device, or a GPU and the CPU.
- *  @return POLYAD_OK also where there is nothing to do; an error where there is no memory, or where
- *          a device is not there */
-POLYAD_API POLYAD_CHECKED polyad_status polyad_devices_start(polyad_context *context);
 /** Ends the drivers of GPUs that the process has opened, for a program that is about to end: that
  *  takes about a tenth of a second, which it would else spend after its last line. What lies on
  * GPUs is gone: workspaces are to be destroyed before, plans may be afterwards, and the devices are

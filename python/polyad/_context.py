@@ -66,6 +66,7 @@ class Context:
             made = ffi.new("polyad_team **")
             self.check(lib.polyad_team_create_mpi(self.pointer, number, made))
             self.teams[number] = made[0]
+        _cuda.prepare_nccl(self.device)
         self.check(lib.polyad_team_set_device(self.pointer, self.teams[number],
                                               encode(self.device, "device")))
         self.in_turn = True

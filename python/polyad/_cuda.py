@@ -32,8 +32,6 @@ def prepare(device: str) -> None:
     """Before a GPU is used for the first time: loads the libraries of the wheels, so that the
     C library finds them by name. What the system's loader finds comes first."""
     global _loaded
-    if "," in device or "-" in device or device.endswith(":all"):
-        _prepare_nccl()
     if _loaded is not None or device == "cpu" or device.startswith("opencl"):
         return
     with _lock:
@@ -46,9 +44,11 @@ def prepare(device: str) -> None:
         _loaded = load(wheel_libraries())
 
 
-def _prepare_nccl() -> None:
-    """Before several GPUs share a tensor: loads NCCL's wheel, unless the system has the library or
-    the environment says which one to take."""
+def prepare_nccl(device: str) -> None:
+    """Before processes with a GPU each share a tensor: loads NCCL's wheel, unless the system has the
+    library or the environment says which one to take."""
+    if device == "cpu" or device.startswith("opencl") or not pathlib.Path("/dev/nvidiactl").exists():
+        return
     with _lock:
         if "POLYAD_NCCL" not in os.environ and not _loads(_NCCL):
             load([found for folder in sys.path

@@ -7,7 +7,6 @@
 #include <polyad/cp_als.h>
 #include <polyad/cp_apr.h>
 #include <polyad/decompose.h>
-#include <polyad/device.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -102,7 +101,6 @@ static polyad_status get_tensor(polyad_context *context, const struct source *so
   polyad_read_options_init(&read);
   read.type = options->precision;
   (void)polyad_device(context); /* which readies itself meanwhile */
-  PD_TRY(polyad_devices_start(context));
   return polyad_tensor_read(context, source->path, options->read != NULL ? options->read : &read,
                             tensor);
 }

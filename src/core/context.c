@@ -63,7 +63,6 @@ void pd_context_follow(const polyad_context *parent, polyad_context *helper) {
 
 void polyad_context_destroy(polyad_context *context) {
   if (context == NULL) return;
-  pd_context_keep(context, NULL, NULL);
   polyad_allocator from = context->allocator;
   pd_arena_end(&context->arena);
   from.release(from.user, context, sizeof *context);
@@ -145,16 +144,6 @@ void polyad_set_progress(polyad_context *context, polyad_progress_function funct
   context->progress = function;
   context->progress_user = user;
 }
-
-void pd_context_keep(polyad_context *context, void *kept, void (*end)(void *kept)) {
-  if (context->kept != NULL) context->end_kept(context->kept);
-  context->kept = kept;
-  context->end_kept = end;
-}
-
-void *pd_context_kept(const polyad_context *context) { return context->kept; }
-
-void pd_context_forget(polyad_context *context) { context->kept = NULL; }
 
 void polyad_cancel(polyad_context *context) { atomic_store(&context->cancelled, 1); }
 

@@ -24,8 +24,6 @@ struct polyad_context {
   void *log_user;
   polyad_progress_function progress;
   void *progress_user;
-  void *kept; /* for a later call; NULL: nothing */
-  void (*end_kept)(void *kept);
   atomic_int cancelled;
   polyad_status error_status;
   char error_message[PD_MESSAGE_BYTES];

@@ -162,15 +162,6 @@ bool pd_report_progress(polyad_context *context, const polyad_progress *progress
 /** Whether polyad_cancel() was called. */
 bool pd_cancelled(const polyad_context *context);
 
-/* ---- what a context keeps ----------------------------------------------------------------- */
-
-/** Keeps something for a later call, which `end` frees when the context is destroyed or keeps
- *  another: what it kept before is ended now. NULL: nothing. */
-void pd_context_keep(polyad_context *context, void *kept, void (*end)(void *kept));
-/** What it keeps, or NULL; and no longer keeps, which is the caller's from then on. */
-void *pd_context_kept(const polyad_context *context);
-void pd_context_forget(polyad_context *context);
-
 /* ---- time, threads ------------------------------------------------------------------------ */
 
 /** Seconds on a clock that never goes back. */

@@ -138,8 +138,8 @@ polyad_status pd_team_exchange(polyad_context *context, polyad_team *team,
                                const struct pd_parcel *to, const struct pd_parcel *from);
 
 /** From now on matrices of the members lie in memory of their devices. Where that is not the
- * host's, a library carries their data if the device has one and each member a device of its own;
- * else devices of one process copy from each other, and those of several send by way of the hosts.
+ * host's, devices of one process copy from each other; for those of several a library carries their
+ * data if the device has one and each member a device of its own, else they go by way of the hosts.
  *  Devices of several kinds have nothing in common but the host, by way of which all of them send;
  *  that fails where members are processes. */
 polyad_status pd_team_use_device(polyad_context *context, polyad_team *team,

@@ -1,9 +1,10 @@
 /* Data of a team in the memory of its members' devices. On the CPU they travel as all others do. On
- * GPUs a library carries them (struct pd_device_link) where every member has a device of its own;
- * else members that are threads of one process copy from each other's memory: each shows where its
- * data lie, all meet, everyone enqueues the copies that it needs, and all meet again. Those of
- * several processes, or of several kinds, send by way of the hosts' memory (team_relay.c). However
- * they travel, data are not changed on the way, so that results do not depend on it. */
+ * GPUs members that are threads of one process copy from each other's memory: each shows where its
+ * data lie, all meet, everyone enqueues the copies that it needs, and all meet again. Nothing has
+ * to be started for that, where NCCL takes a second. For several processes a library carries them
+ * (struct pd_device_link) where every member has a device of its own; else, and where members are
+ * of several kinds, they go by way of the hosts' memory (team_relay.c). However they travel, data
+ * are not changed on the way, so that results do not depend on it. */
 #include "device/device.h"
 #include "device/team.h"
 #include "linalg/linalg.h"
@@ -34,10 +35,7 @@ static polyad_status show_to_peers(polyad_context *context, const struct peers *
 static polyad_status meet(polyad_context *context, const struct peers *peers,
                           polyad_status status) {
   const polyad_team *team = peers->team;
-  char here = 0;
-  _Static_assert(sizeof here <= sizeof *peers->shown, "there is room for what a meeting gathers");
-  polyad_status met =
-      team->collectives->gather(context, team->state, &here, sizeof here, peers->shown);
+  polyad_status met = team->collectives->gather(context, team->state, NULL, 0, NULL);
   return status == POLYAD_OK ? met : status;
 }
 
@@ -181,12 +179,11 @@ static polyad_status use_copies(polyad_context *context, polyad_team *team) {
 static polyad_status use_devices(polyad_context *context, polyad_team *team,
                                  const struct pd_device *device, bool apart) {
   if (team->mixed) return pd_team_use_relay(context, team);
-  if (device->linalg->link != NULL && apart && team->size > 1)
-    PD_TRY(try_link(context, team, device));
-  if (team->there != NULL) return POLYAD_OK;
   if (team->collectives->one_process && device->functions->copy_peer != NULL)
     return use_copies(context, team);
-  return pd_team_use_relay(context, team);
+  if (device->linalg->link != NULL && apart && team->size > 1)
+    PD_TRY(try_link(context, team, device));
+  return team->there != NULL ? POLYAD_OK : pd_team_use_relay(context, team);
 }
 
 void pd_team_leave_device(polyad_team *team) {

@@ -19,9 +19,9 @@ struct shared {
   struct member *member; /* `size` */
 };
 
-/* Members of a team of GPUs come within microseconds of each other, many times in an iteration: who
- * waits looks so many times before it sleeps. */
-enum { LOOKS = 2000 };
+/* Members of a team of GPUs come within some ten microseconds of each other, many times in an
+ * iteration, and who sleeps wakes as late again: who waits looks so many times before it sleeps. */
+enum { LOOKS = 20000 };
 
 static void wait_for_all(struct shared *shared) {
   pthread_mutex_lock(&shared->lock);
@@ -48,7 +48,8 @@ static polyad_status threads_gather(polyad_context *context, void *state, const 
   struct shared *shared = member->shared;
   shared->shown[member->rank] = mine;
   wait_for_all(shared);
-  for (int k = 0; k < shared->size && bytes > 0; ++k)
+  if (bytes == 0) return POLYAD_OK; /* nobody reads what others show */
+  for (int k = 0; k < shared->size; ++k)
     memcpy((char *)all + (uint64_t)k * bytes, shared->shown[k], (size_t)bytes);
   wait_for_all(shared);
   return POLYAD_OK;

@@ -17,8 +17,7 @@
 struct pd_members {
   int size;
   pthread_mutex_t lock; /* of running */
-  /* In a run member 0 has the caller's; its own is of its team, and of what goes on beside the
-   * caller. */
+  /* In a run member 0 has the caller's; its own is of its team. */
   polyad_context *context[PD_DEVICES_MOST];
   polyad_team *team[PD_DEVICES_MOST];
   polyad_plan *plan[PD_DEVICES_MOST]; /* that of member 0 owns this */
@@ -203,8 +202,8 @@ static polyad_status open_members(polyad_context *context, const struct pd_devic
   return POLYAD_OK;
 }
 
-polyad_status pd_members_open(polyad_context *context, const struct pd_device_list *devices,
-                              struct pd_members **members) {
+static polyad_status make_members(polyad_context *context, const struct pd_device_list *devices,
+                                  struct pd_members **members) {
   struct pd_members *made = NULL;
   PD_TRY(PD_NEW_ZERO(context, 1, &made));
   pthread_mutex_init(&made->lock, NULL);
@@ -282,8 +281,8 @@ static void explain_members(const struct pd_members *members, polyad_plan *plan)
 static polyad_status create_team(polyad_context *context, const polyad_tensor *tensor,
                                  const struct pd_shares *shares, const polyad_plan_options *options,
                                  polyad_plan **plan) {
-  struct pd_members *members = pd_members_early_take(context, &shares->devices);
-  if (members == NULL) PD_TRY(pd_members_open(context, &shares->devices, &members));
+  struct pd_members *members = NULL;
+  PD_TRY(make_members(context, &shares->devices, &members));
   struct making making = {members, tensor, &shares->devices, shares->equal ? NULL : shares->weight,
                           options};
   struct hashing hashing = {.tensor = tensor};
@@ -314,29 +313,6 @@ polyad_status pd_members_plan_create(polyad_context *context, const polyad_tenso
   if (shares.devices.count > 1) return create_team(context, tensor, &shares, options, plan);
   alone.device = shares.devices.device[0];
   return pd_plan_create_one(context, (polyad_tensor *)tensor, false, &alone, options, plan);
-}
-
-/* ---- before there is a tensor ---------------------------------------------------------------- */
-
-static polyad_status connect_member(polyad_context *context, const polyad_plan *plan, int member,
-                                    void *call) {
-  const struct making *making = call;
-  polyad_team *team = making->members->team[member];
-  (void)plan;
-  return pd_team_agree(context, team,
-                       pd_team_use_device(context, team, making->devices->device[member]));
-}
-
-polyad_status pd_members_connect(struct pd_members *members, const struct pd_device_list *devices) {
-  struct making making = {.members = members, .devices = devices};
-  return run_members(members->context[0], members, connect_member, &making);
-}
-
-polyad_context *pd_members_context(const struct pd_members *members) { return members->context[0]; }
-
-void pd_members_cancel(struct pd_members *members) {
-  for (int k = 0; k < members->size; ++k)
-    polyad_cancel(members->context[k]);
 }
 
 void pd_members_destroy(struct pd_members *members) {

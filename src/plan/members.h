@@ -16,20 +16,6 @@ polyad_status pd_members_plan_create(polyad_context *context, const polyad_tenso
 struct pd_members;
 void pd_members_destroy(struct pd_members *members);
 
-/** The members without a plan: their contexts and team. */
-polyad_status pd_members_open(polyad_context *context, const struct pd_device_list *devices,
-                              struct pd_members **members);
-/** Lets the devices of a team reach each other, which a plan then finds done. Uses the members' own
- *  contexts alone, of which member 0's gets the messages. */
-polyad_status pd_members_connect(struct pd_members *members, const struct pd_device_list *devices);
-polyad_context *pd_members_context(const struct pd_members *members);
-/** From another thread: pd_members_connect() ends when the step that it is in has ended. */
-void pd_members_cancel(struct pd_members *members);
-/** Members of these devices that polyad_devices_start() has begun to connect, when that has ended;
- *  NULL: there are none, or they failed, and are to be opened as usual. */
-struct pd_members *pd_members_early_take(polyad_context *context,
-                                         const struct pd_device_list *devices);
-
 /** What member number `member` does in a decomposition; `call` is the same for all. */
 typedef polyad_status (*pd_member_function)(polyad_context *context, const polyad_plan *plan,
                                             int member, void *call);

@@ -1,4 +1,5 @@
-/* Members whose devices a library connects, as NCCL does GPUs: all join or none, whatever fails on
+/* Members whose devices a library connects, as NCCL does GPUs of several processes; those of one
+ * process do without, where devices can copy from each other. All join or none, whatever fails on
  * one of them; what was made is undone; and where one member fails inside an operation, in which
  * the others wait in vain, its error is the one that all are told. The library here moves nothing:
  * it does what a case says. */
@@ -209,12 +210,45 @@ static void cancelling(void **state) {
   cancels = false;
 }
 
+/* ---- one process ----------------------------------------------------------------------------- */
+
+static polyad_status copy_bytes(polyad_context *context, const struct pd_device *to_device,
+                                void *to, const struct pd_device *from_device, const void *from,
+                                uint64_t bytes) {
+  (void)context, (void)to_device, (void)from_device;
+  memcpy(to, from, (size_t)bytes);
+  return POLYAD_OK;
+}
+
+static polyad_status gather_ranks(struct team_member *member) {
+  struct seen *seen = member->all->data;
+  uint64_t mine = (uint64_t)member->rank + 1, all[MEMBERS] = {0};
+  PD_TRY(pd_team_use_device(member->context, member->team, &device[member->rank]));
+  seen->linked[member->rank] = member->team->there == &link_of_wires.collectives;
+  PD_TRY(pd_team_gather_there(member->context, member->team, &mine, sizeof mine, all));
+  return all[0] == 1 && all[1] == 2 && all[2] == 3 ? POLYAD_OK : POLYAD_INTERNAL;
+}
+
+/* Nothing is asked of the library. */
+static void copies_of_one_process(void **state) {
+  (void)state;
+  struct seen seen = {{false}};
+  struct team_case all = {.size = MEMBERS, .body = gather_ranks, .data = &seen, .failing = -1};
+  functions.copy_peer = copy_bytes;
+  atomic_store(&made, 0);
+  team_run(&all);
+  functions.copy_peer = NULL;
+  team_succeeded(&all);
+  assert_int_equal(atomic_load(&made), 0);
+  for (int k = 0; k < MEMBERS; ++k)
+    assert_false(seen.linked[k]);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(all_or_none),
-      cmocka_unit_test(memory_ends),
-      cmocka_unit_test(whose_error),
-      cmocka_unit_test(cancelling),
+      cmocka_unit_test(all_or_none),           cmocka_unit_test(memory_ends),
+      cmocka_unit_test(whose_error),           cmocka_unit_test(cancelling),
+      cmocka_unit_test(copies_of_one_process),
   };
   return cmocka_run_group_tests(tests, make_devices, NULL);
 }

@@ -133,35 +133,46 @@ static polyad_status cuda_device_copy_pieces(polyad_context *context,
 }
 
 /* Lets copies from the other GPU take the direct way, where there is one. */
+static polyad_status open_peer(polyad_context *context, struct pd_cuda_state *state,
+                               const struct pd_cuda_state *other) {
+  int possible = 0;
+  PD_TRY(pd_cuda_enter(context, state));
+  PD_TRY(PD_CUDA(context, state,
+                 cudaDeviceCanAccessPeer(&possible, state->device.index, other->device.index)));
+  if (!possible) return POLYAD_OK;
+  cudaError_t code = cudaDeviceEnablePeerAccess(other->device.index, 0);
+  if (code == cudaErrorPeerAccessAlreadyEnabled) code = cudaSuccess;
+  (void)cudaGetLastError();
+  return PD_CUDA(context, state, code);
+}
+
+/* One thread at a time opens a way: members of a team, each in a thread of its own, ask for the
+ * same ones at the same time, and CUDA calls it an error to open one twice. */
+static pthread_mutex_t peer_lock = PTHREAD_MUTEX_INITIALIZER;
+
 static polyad_status allow_peer(polyad_context *context, struct pd_cuda_state *state,
                                 const struct pd_cuda_state *other) {
   uint64_t bit = UINT64_C(1) << other->device.index;
-  int possible = 0;
-  PD_TRY(pd_cuda_enter(context, state));
-  if (state->peers & bit) return POLYAD_OK;
-  PD_TRY(PD_CUDA(context, state,
-                 cudaDeviceCanAccessPeer(&possible, state->device.index, other->device.index)));
-  if (possible) {
-    cudaError_t code = cudaDeviceEnablePeerAccess(other->device.index, 0);
-    if (code == cudaErrorPeerAccessAlreadyEnabled) code = cudaSuccess;
-    (void)cudaGetLastError();
-    PD_TRY(PD_CUDA(context, state, code));
+  polyad_status status = POLYAD_OK;
+  pthread_mutex_lock(&peer_lock);
+  if ((state->peers & bit) == 0) {
+    status = open_peer(context, state, other);
+    if (status == POLYAD_OK) state->peers |= bit;
   }
-  pthread_mutex_lock(&state->lock);
-  state->peers |= bit;
-  pthread_mutex_unlock(&state->lock);
-  return POLYAD_OK;
+  pthread_mutex_unlock(&peer_lock);
+  return status;
 }
 
-/* What `state` does from now on waits for what `other` was asked to do so far. */
+/* What `state` does from now on waits for what `other` was asked to do so far. Neither call minds
+ * which device is current. */
 static polyad_status wait_for(polyad_context *context, struct pd_cuda_state *state,
                               struct pd_cuda_state *other) {
-  PD_TRY(pd_cuda_enter(context, other));
   PD_TRY(PD_CUDA(context, other, cudaEventRecord(other->passed, pd_cuda_stream(other))));
-  PD_TRY(pd_cuda_enter(context, state));
   return PD_CUDA(context, state, cudaStreamWaitEvent(pd_cuda_stream(state), other->passed, 0));
 }
 
+/* Members of a team call it many times in an iteration, while the GPUs wait for what they enqueue:
+ * so it makes no call that it can do without. Both devices have been entered before. */
 static polyad_status copy_peer(polyad_context *context, const struct pd_device *device, void *to,
                                const struct pd_device *from_device, const void *from,
                                uint64_t bytes) {
@@ -170,6 +181,7 @@ static polyad_status copy_peer(polyad_context *context, const struct pd_device *
   if (bytes == 0) return POLYAD_OK;
   PD_TRY(allow_peer(context, other, state));
   PD_TRY(allow_peer(context, state, other));
+  PD_TRY(pd_cuda_enter(context, state));
   PD_TRY(wait_for(context, state, other));
   PD_TRY(PD_CUDA(context, state,
                  cudaMemcpyPeerAsync(to, device->index, from, from_device->index, bytes,

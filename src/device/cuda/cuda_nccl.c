@@ -189,7 +189,6 @@ static polyad_status nccl_join(polyad_context *context, const char ticket[PD_TIC
   nccl_id id;
   nccl_comm comm = NULL;
   memcpy(id.internal, ticket, sizeof id.internal);
-  pd_nccl_watch_team(member, ticket);
   member->rank = rank;
   if (cudaSetDevice(member->device->device.index) != cudaSuccess) (void)cudaGetLastError();
   PD_TRY(

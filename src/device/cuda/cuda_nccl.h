@@ -14,7 +14,6 @@ struct pd_nccl_member {
   struct pd_cuda_state *device;
   nccl_comm comm; /* NULL: not joined, or given up */
   int rank, size;
-  char ticket[PD_TICKET_BYTES];
   void *room; /* on the GPU, for a first exchange */
   /* Held while a call of NCCL works on the communicator, whichever thread makes it. */
   pthread_mutex_t lock;
@@ -25,9 +24,7 @@ struct pd_nccl_member {
   int (*abort_comm)(nccl_comm comm);
   cudaEvent_t begins[PD_NCCL_WATCHED], ends[PD_NCCL_WATCHED]; /* of the last operations */
   _Atomic uint64_t asked;                                     /* operations, since it joined */
-  atomic_bool deserted; /* another member of this process has failed inside an operation */
   atomic_bool gave_up;
-  struct pd_nccl_member *next; /* of this process */
 };
 
 /** Makes the events and the rest, and starts the thread. Undone by pd_nccl_watch_end(), also after
@@ -35,12 +32,10 @@ struct pd_nccl_member {
 polyad_status pd_nccl_watch_begin(polyad_context *context, struct pd_nccl_member *member,
                                   int (*abort_comm)(nccl_comm comm));
 void pd_nccl_watch_end(struct pd_nccl_member *member);
-/** Says which team it is of: before it joins. */
-void pd_nccl_watch_team(struct pd_nccl_member *member, const char ticket[PD_TICKET_BYTES]);
 
 /** Around the calls that enqueue an operation: between them the communicator is this thread's.
  * After a failure of pd_nccl_begin() there is no end. What comes between them may fail in one
- * member alone: the others of this process are then told not to wait long. */
+ * member alone: the others then wait in vain, and give up. */
 polyad_status pd_nccl_begin(polyad_context *context, struct pd_nccl_member *member);
 polyad_status pd_nccl_end(polyad_context *context, struct pd_nccl_member *member,
                           polyad_status status);

@@ -5,51 +5,15 @@
  * being done, and has not ended after a time is given up. NCCL then ends what runs on the GPU, so
  * that whatever the host waits for comes; since the numbers are worth nothing, every later call on
  * this GPU fails (pd_cuda_check()) until the team ends. The time is 30 seconds, or those that the
- * environment variable POLYAD_NCCL_TIMEOUT says (0: for ever); members of one process are told when
- * another has failed, and wait a second.
+ * environment variable POLYAD_NCCL_TIMEOUT says (0: for ever).
  *
  * What this does not see: a GPU that hangs in a kernel of its own, and a host that hangs in NCCL or
  * in the driver. */
 #include "device/cuda/cuda_nccl.h"
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 enum { USUAL_SECONDS = 30, MOST_SECONDS = 1000000, LOOK_NANOSECONDS = 100000000 };
-
-static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct pd_nccl_member *members;
-
-static void list_add(struct pd_nccl_member *member) {
-  pthread_mutex_lock(&list_lock);
-  member->next = members;
-  members = member;
-  pthread_mutex_unlock(&list_lock);
-}
-
-static void list_remove(const struct pd_nccl_member *member) {
-  pthread_mutex_lock(&list_lock);
-  for (struct pd_nccl_member **link = &members; *link != NULL; link = &(*link)->next)
-    if (*link == member) {
-      *link = member->next;
-      break;
-    }
-  pthread_mutex_unlock(&list_lock);
-}
-
-void pd_nccl_watch_team(struct pd_nccl_member *member, const char ticket[PD_TICKET_BYTES]) {
-  pthread_mutex_lock(&list_lock);
-  memcpy(member->ticket, ticket, sizeof member->ticket);
-  pthread_mutex_unlock(&list_lock);
-}
-
-static void tell_others(const struct pd_nccl_member *member) {
-  pthread_mutex_lock(&list_lock);
-  for (struct pd_nccl_member *other = members; other != NULL; other = other->next)
-    if (other != member && memcmp(other->ticket, member->ticket, sizeof member->ticket) == 0)
-      atomic_store(&other->deserted, true);
-  pthread_mutex_unlock(&list_lock);
-}
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
@@ -123,8 +87,7 @@ static void *watch_member(void *user) {
     (void)pthread_cond_timedwait(&member->leaves, &member->lock, &until);
     if (member->leaving || member->comm == NULL) continue;
     double seconds = waits(&watch, nccl_seconds());
-    bool alone = atomic_load(&member->deserted) && seconds > 1;
-    if (alone || (member->limit > 0 && seconds > member->limit)) give_up(member, seconds);
+    if (member->limit > 0 && seconds > member->limit) give_up(member, seconds);
   }
   pthread_mutex_unlock(&member->lock);
   return NULL;
@@ -147,7 +110,6 @@ polyad_status pd_nccl_watch_begin(polyad_context *context, struct pd_nccl_member
   pthread_mutex_init(&member->lock, NULL);
   pthread_cond_init(&member->leaves, NULL);
   member->made = true;
-  list_add(member);
   PD_TRY(make_events(context, member));
   member->abort_comm = abort_comm;
   member->limit = limit_seconds();
@@ -164,7 +126,6 @@ void pd_nccl_watch_end(struct pd_nccl_member *member) {
   pthread_cond_signal(&member->leaves);
   pthread_mutex_unlock(&member->lock);
   if (member->watched) (void)pthread_join(member->watcher, NULL);
-  list_remove(member);
   for (int k = 0; k < PD_NCCL_WATCHED; ++k) {
     if (member->begins[k] != NULL) (void)cudaEventDestroy(member->begins[k]);
     if (member->ends[k] != NULL) (void)cudaEventDestroy(member->ends[k]);
@@ -192,7 +153,6 @@ polyad_status pd_nccl_begin(polyad_context *context, struct pd_nccl_member *memb
   if (status == POLYAD_OK) status = mark_operation(context, member, member->begins);
   if (status == POLYAD_OK) return POLYAD_OK;
   pthread_mutex_unlock(&member->lock);
-  tell_others(member);
   return status;
 }
 
@@ -201,6 +161,5 @@ polyad_status pd_nccl_end(polyad_context *context, struct pd_nccl_member *member
   if (status == POLYAD_OK) status = mark_operation(context, member, member->ends);
   if (status == POLYAD_OK) (void)atomic_fetch_add(&member->asked, 1);
   pthread_mutex_unlock(&member->lock);
-  if (status != POLYAD_OK) tell_others(member);
   return status;
 }

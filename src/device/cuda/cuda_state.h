@@ -35,7 +35,7 @@ struct pd_cuda_state {
   cudaStream_t stream;  /* see pd_cuda_stream() */
   cudaEvent_t timer[2]; /* start, stop */
   cudaEvent_t passed;   /* a place in the stream that another GPU's waits for */
-  uint64_t peers;       /* bit k: reading GPU k's memory was allowed, if it can be */
+  uint64_t peers;       /* bit k: reading GPU k's memory was allowed, if it can be; not by `lock` */
   cudaEvent_t marks[PD_DEVICE_MARKS];
   void *pinned;                           /* the buffers, one after the other */
   cudaEvent_t stage_free[PD_CUDA_STAGES]; /* when the last copy from or to a buffer has ended */
