@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const variants[] = {"fields-pull", "keys-pull", "keys-atomic", "coo-pull",
-                                       "coo-atomic"};
+static const char *const variants[] = {"fields-pull",   "keys-pull", "keys-atomic",
+                                       "keys-adaptive", "coo-pull",  "coo-atomic"};
 static const struct pd_device_functions memory = {.host_memory = true};
 static const struct pd_device here = {.kind = "cpu", .name = "cpu", .functions = &memory};
 enum { VARIANTS = sizeof variants / sizeof *variants, NONZEROS = 900 };

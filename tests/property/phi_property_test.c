@@ -139,7 +139,8 @@ static void run_mode(polyad_context *context, const polyad_plan *plan, polyad_wo
   out.data = malloc(bytes + 1);
   assert_true(out.data != NULL && again != NULL);
   bool paper = strcmp(setting->format, "coo") == 0 && strcmp(setting->variant, "paper") == 0;
-  bool atomic = paper || strstr(setting->variant, "atomic") != NULL;
+  bool atomic = paper || strstr(setting->variant, "atomic") != NULL ||
+                strstr(setting->variant, "adaptive") != NULL;
   struct expected expected = expect(problem, mode);
   const struct pd_call pi = {.op = PD_PI, .mode = mode, .factors = pointer};
   const struct pd_call phi = {.op = PD_PHI(EPSILON), .mode = mode, .factors = pointer, .out = &out};

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const variants[] = {"auto",        "fields-pull", "keys-pull",
-                                       "keys-atomic", "coo-pull",    "coo-atomic"};
+static const char *const variants[] = {"auto",          "fields-pull", "keys-pull", "keys-atomic",
+                                       "keys-adaptive", "coo-pull",    "coo-atomic"};
 enum { VARIANTS = sizeof variants / sizeof *variants, COUNT = 300 };
 
 static uint64_t draw(uint64_t trial, uint64_t what, uint64_t which) {
@@ -310,9 +310,10 @@ static void coders_build_the_same(void **state) {
 static void descriptions_name_edition_and_bytes(void **state) {
   (void)state;
   static const char *const expected[] = {
-      "fields-pull, keys of 24 bits in 4 bytes", "fields-pull, keys of 24 bits in 4 bytes",
-      "keys-pull, keys of 24 bits in 4 bytes",   "keys-atomic, keys of 24 bits in 4 bytes",
-      "coo-pull, indices of together 6 bytes",   "coo-atomic, indices of together 6 bytes"};
+      "fields-pull, keys of 24 bits in 4 bytes",   "fields-pull, keys of 24 bits in 4 bytes",
+      "keys-pull, keys of 24 bits in 4 bytes",     "keys-atomic, keys of 24 bits in 4 bytes",
+      "keys-adaptive, keys of 24 bits in 4 bytes", "coo-pull, indices of together 6 bytes",
+      "coo-atomic, indices of together 6 bytes"};
   polyad_context *context = fixture_context(1);
   polyad_tensor *tensor = fixture_tensor(context, 3, shapes[4].dims, 500, false, POLYAD_F64);
   for (int v = 0; v < VARIANTS; ++v) {
@@ -401,6 +402,27 @@ static void temporaries_are_limited(void **state) {
   fixture_end(context);
 }
 
+/* Four nonzeros a row in the mean, rounded down, are few; more are not. Other variants have one
+ * edition. */
+static void editions_follow_reuse(void **state) {
+  (void)state;
+  static const uint64_t dims[3] = {1000, 1001, 4999};
+  polyad_context *context = fixture_context(2);
+  polyad_tensor *tensor = fixture_tensor(context, 3, dims, 5000, false, POLYAD_F32);
+  const uint64_t nnz = polyad_tensor_nnz(tensor);
+  for (int v = 0; v < VARIANTS; ++v) {
+    struct pd_alto *alto = fixture_build(context, &pd_alto_format, variants[v], 0, tensor);
+    const bool atomic = strstr(variants[v], "atomic") != NULL,
+               rule = strcmp(variants[v], "keys-adaptive") == 0;
+    for (int n = 0; n < 3; ++n)
+      assert_int_equal(pd_alto_adds_atomically(alto, n), atomic || (rule && nnz < 5 * dims[n]));
+    pd_storage_free(context, &pd_alto_format, alto);
+  }
+  assert_true(nnz >= 5 * dims[0] && nnz < 5 * dims[1]);
+  polyad_tensor_destroy(tensor);
+  fixture_end(context);
+}
+
 /* ---- damage ---------------------------------------------------------------------------------- */
 
 /* Flips bits of a number: the check must fail. */
@@ -456,6 +478,7 @@ int main(void) {
       cmocka_unit_test(descriptions_name_edition_and_bytes),
       cmocka_unit_test(shares_cover_all_nonzeros_once),
       cmocka_unit_test(temporaries_are_limited),
+      cmocka_unit_test(editions_follow_reuse),
       cmocka_unit_test(damage_is_found),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -92,7 +92,7 @@ static polyad_status alto_build(polyad_context *context, polyad_tensor *tensor, 
 static void alto_describe(const void *storage, int first_mode, char text[PD_REASON_BYTES]) {
   (void)first_mode;
   const struct pd_alto *alto = storage;
-  const char *edition = alto->atomic ? "atomic" : "pull";
+  const char *edition = alto->atomic ? "atomic" : alto->adaptive ? "adaptive" : "pull";
   if (alto->decoded) {
     int index = 0;
     for (int n = 0; n < alto->order; ++n)
@@ -118,7 +118,7 @@ const struct polyad_format pd_alto_format = {
     .name = "alto",
     .summary = "All indices of a nonzero interleaved into one key, in the order of the keys",
     .paper = "A. E. Helal et al., International Conference on Supercomputing (ICS) 2021",
-    .variants = "auto fields-pull keys-pull keys-atomic coo-pull coo-atomic",
+    .variants = "auto fields-pull keys-pull keys-atomic keys-adaptive coo-pull coo-atomic",
     .parameters = parameters,
     .parameter_count = sizeof parameters / sizeof *parameters,
     .min_order = 1,

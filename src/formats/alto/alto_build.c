@@ -26,6 +26,7 @@ bool pd_alto_shape(int order, const uint64_t *dims, uint64_t nnz, const struct p
   alto->decoded = strncmp(request->variant, "coo", 3) == 0;
   alto->atomic = strstr(request->variant, "atomic") != NULL;
   alto->far = request->device != NULL && !request->device->functions->host_memory;
+  alto->adaptive = !alto->far && strstr(request->variant, "adaptive") != NULL;
   alto->lists = alto->far && !alto->atomic;
   if (!alto->far)
     alto->segments = segments_for(nnz, pd_parameter(request, PD_ALTO_SEGMENTS_ASKED, 0));

@@ -48,6 +48,7 @@ struct pd_alto {
   polyad_type type;
   bool decoded;                                /* variants coo: indices, no words */
   bool atomic;                                 /* atomic edition */
+  bool adaptive;                               /* the paper's choice of edition for each mode */
   int bits;                                    /* of a key */
   struct pd_alto_mode mode[POLYAD_MAX_ORDER];  /* bits of the keys, which give the order */
   struct pd_alto_mode field[POLYAD_MAX_ORDER]; /* bits of the words */
@@ -68,6 +69,14 @@ static inline uint64_t pd_alto_number(const void *array, int bytes, uint64_t p) 
   if (bytes == 2) return ((const uint16_t *)array)[p];
   if (bytes == 4) return ((const uint32_t *)array)[p];
   return ((const uint64_t *)array)[p];
+}
+
+/** Whether the mode's sums are added atomically. The paper's choice: its temporaries cost two reads
+ * and two writes of a row, so that a mode whose rows have four nonzeros or fewer in the mean does
+ * without them. */
+static inline bool pd_alto_adds_atomically(const struct pd_alto *alto, int mode) {
+  enum { LEAST_REUSE = 4 };
+  return alto->atomic || (alto->adaptive && alto->nnz / alto->dims[mode] <= LEAST_REUSE);
 }
 
 /** Words of nonzero p; not for variants coo. */

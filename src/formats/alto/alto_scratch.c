@@ -20,11 +20,10 @@ static uint64_t share_mode(const struct pd_alto *alto, uint64_t rank, int thread
                            struct pd_alto_share *share, struct pd_alto_sharing *sharing) {
   uint64_t values = alto->nnz * pd_type_bytes(alto->type) * 2;
   uint64_t limit = values > TEMPORARIES_BYTES ? values : TEMPORARIES_BYTES;
-  bool direct = direct_sums(alto, rank);
+  bool direct = direct_sums(alto, rank), atomic = pd_alto_adds_atomically(alto, mode);
   pd_alto_share_mode(alto, mode, threads, direct,
-                     alto->atomic ? UINT64_MAX : limit / alto_scratch_row_bytes(rank), share,
-                     sharing);
-  if (!alto->atomic) return sharing->rows;
+                     atomic ? UINT64_MAX : limit / alto_scratch_row_bytes(rank), share, sharing);
+  if (!atomic) return sharing->rows;
   return direct ? 0 : alto->dims[mode];
 }
 
@@ -35,7 +34,7 @@ static uint64_t rows_bound(const struct pd_alto *alto, uint64_t rank, int thread
   limit /= alto_scratch_row_bytes(rank);
   for (int n = 0; n < alto->order; ++n) {
     uint64_t rows = alto->dims[n];
-    if (alto->atomic) {
+    if (pd_alto_adds_atomically(alto, n)) {
       if (direct_sums(alto, rank)) rows = 0;
     } else {
       uint64_t all = pd_mul_saturated(rows, (uint64_t)threads);
