@@ -8,7 +8,8 @@ usage: bench/auto_choice.py --tensors DIR --output results.json [--polyad build/
 A run is `polyad cpd` from NAME.ptn in DIR (made there when missing) with so many iterations: start,
 reading, choosing, building, iterations and the end. Its seconds are those of the processor, user and
 system together, which other programs on the machine disturb less than the clock. On a GPU they are
-those of the clock without `seconds_start`, in which the device is set up. Each round runs auto
+those of the clock without `seconds_start`; what is waited for of the driver's start, the same for every
+format, is in `seconds_build`. Each round runs auto
 and every format once, one after the other, with more rounds where all of auto's together are below a
 second; figures are medians over rounds. `auto_over_best` is the
 median over rounds of auto's seconds over those of the best format in the same round, the best being that
