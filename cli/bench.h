@@ -10,8 +10,9 @@ struct bench_row {
   const char *format;
   const char *label; /* shown in place of the format; NULL: the format */
   char variant[256];
-  int mode;  /* from 1; 0: all or none */
-  bool cold; /* caches were emptied before every run */
+  int mode;   /* from 1; 0: all or none */
+  bool tuned; /* the format's kernels are written for its storage, on this device */
+  bool cold;  /* caches were emptied before every run */
   double median, least, most;
   int runs;
   double flops, bytes_moved;

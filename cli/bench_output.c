@@ -28,6 +28,7 @@ static cJSON *row_object(const struct bench_row *row) {
   cli_json_text(o, "format", row->format);
   cli_json_text(o, "variant", row->variant[0] != '\0' ? row->variant : NULL);
   cli_json_count_above_0(o, "mode", (uint64_t)row->mode);
+  if (row->mode > 0) cli_json_bool(o, "tuned", row->tuned);
   cli_json_real(o, "median_seconds", row->median);
   cli_json_real(o, "min_seconds", row->least);
   cli_json_real(o, "max_seconds", row->most);
@@ -250,7 +251,7 @@ static void print_line(const struct bench *bench, const cJSON *first, const char
   if (bench->mode == 0) print_number(11, 3, 1e3 * sum, "");
   print_number(9, 3, number_of(first, "build_seconds"), "");
   print_number(10, 3, 1e-6 * number_of(first, "bytes_format"), "");
-  puts("");
+  puts(cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(first, "tuned")) ? "  tuned" : "  plain");
 }
 
 static void print_table(const struct bench *bench, const char *cache) {
@@ -259,7 +260,7 @@ static void print_table(const struct bench *bench, const char *cache) {
   printf("\nmedian ms, %s caches; * the fastest\n%-10s", cache, "format");
   for (int mode = 1; mode <= modes_of(bench); ++mode)
     if (bench_wants_mode(bench, mode - 1)) printf("     mode %-2d ", mode);
-  printf("%s   build s         MB\n", bench->mode == 0 ? "   all modes" : "");
+  printf("%s   build s         MB  kernels\n", bench->mode == 0 ? "   all modes" : "");
   cJSON_ArrayForEach(row, bench->rows) {
     if (strcmp(text_of(row, "cache"), cache) != 0 || strcmp(text_of(row, "format"), before) == 0)
       continue;

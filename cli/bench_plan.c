@@ -19,6 +19,15 @@ static polyad_plan_options options_of(const struct bench *bench, const char *for
   return options;
 }
 
+static bool is_tuned(const char *format, const char *device) {
+  char kind[16];
+  polyad_format_description about;
+  snprintf(kind, sizeof kind, "%.*s", (int)strcspn(device, ":,"), device);
+  for (int k = 0; polyad_format_describe(k, &about) == POLYAD_OK; ++k)
+    if (strcmp(about.name, format) == 0) return cli_has_word(about.tuned, kind);
+  return false;
+}
+
 int bench_make_plan(struct bench *bench, const char *format, const char *variant,
                     polyad_plan **plan, struct bench_row *row) {
   polyad_context *context = bench->session.context;
@@ -30,6 +39,7 @@ int bench_make_plan(struct bench *bench, const char *format, const char *variant
   cli_phase(CLI_ITERATIONS);
   if (status != POLYAD_OK) return cli_library_status(context, status);
   *row = (struct bench_row){.format = polyad_plan_format(*plan),
+                            .tuned = is_tuned(polyad_plan_format(*plan), polyad_device(context)),
                             .build_seconds = cli_now() - begin,
                             .bytes_format = polyad_plan_bytes(*plan),
                             .max_relative_error = NAN};

@@ -57,11 +57,22 @@ static void show_parameter(const polyad_format_parameter *about) {
   }
 }
 
+/* What is known of each kind of device, such as "cpu (tuned)". */
+static void show_devices(const polyad_format_description *about) {
+  char kinds[sizeof about->devices], *rest = kinds;
+  snprintf(kinds, sizeof kinds, "%s", about->devices);
+  printf("%10s devices:", "");
+  for (char *kind = strtok_r(kinds, " ", &rest); kind != NULL; kind = strtok_r(NULL, " ", &rest))
+    printf(" %s (%s%s)", kind, cli_has_word(about->tuned, kind) ? "tuned" : "plain",
+           cli_has_word(about->deterministic, kind) ? "" : ", not deterministic");
+  puts("");
+}
+
 static void show_format(int which, const polyad_format_description *about) {
   printf("%-10s %s\n", about->name, about->summary);
-  printf("%10s kernels: %s   devices: %s   orders: %d to %d%s\n", "", about->kernels,
-         about->devices, about->min_order, about->max_order,
-         about->deterministic ? "" : "   (not deterministic)");
+  printf("%10s kernels: %s   orders: %d to %d\n", "", about->kernels, about->min_order,
+         about->max_order);
+  show_devices(about);
   printf("%10s variants: %s   compute: %s\n", "", about->variants, about->compute);
   for (int k = 0; k < about->parameters; ++k) {
     polyad_format_parameter parameter;
@@ -93,13 +104,14 @@ static cJSON *format_object(int which, const polyad_format_description *about) {
   cli_json_text(item, "summary", about->summary);
   cli_json_text(item, "paper", about->paper);
   cli_json_text(item, "devices", about->devices);
+  cli_json_text(item, "tuned", about->tuned);
   cli_json_text(item, "kernels", about->kernels);
   cli_json_text(item, "variants", about->variants);
   cli_json_text(item, "compute", about->compute);
   cJSON_AddItemToObject(item, "parameters", parameter_objects(which, about->parameters));
   cli_json_count(item, "min_order", (uint64_t)about->min_order);
   cli_json_count(item, "max_order", (uint64_t)about->max_order);
-  cli_json_bool(item, "deterministic", about->deterministic != 0);
+  cli_json_text(item, "deterministic", about->deterministic);
   return item;
 }
 

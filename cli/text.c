@@ -22,6 +22,13 @@ size_t cli_utf8_bytes(const unsigned char *s) {
   return c == 0xc2 && s[1] <= 0xa0 ? 0 : need;
 }
 
+bool cli_has_word(const char *list, const char *word) {
+  size_t length = strlen(word);
+  for (const char *at = list; (at = strstr(at, word)) != NULL; at += length)
+    if ((at == list || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0')) return true;
+  return false;
+}
+
 const char *cli_quote(char out[CLI_QUOTE_BYTES], const char *text) {
   const unsigned char *s = (const unsigned char *)text;
   size_t at = 0, shown = 0, length = strlen(text);

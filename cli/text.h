@@ -39,6 +39,9 @@ int cli_library_status(const polyad_context *context, polyad_status status);
 /** Prints "10 x 20 x 30". */
 void cli_print_dims(const uint64_t *dims, int order);
 
+/** Whether a word is one of a list that blanks separate. */
+bool cli_has_word(const char *list, const char *word);
+
 /** Number of changes (of, in or out a character, or a swap of neighbours) between two short words;
  *  large for long ones. */
 int cli_distance(const char *a, const char *b);

@@ -297,14 +297,17 @@ typedef struct polyad_format_description {
   const char *summary; /**< one sentence */
   const char *paper;   /**< where it comes from */
   char devices[64];    /**< kinds of devices it has kernels for in this build, such as "cpu cuda" */
-  char kernels[64];    /**< kernels it has on any of them, such as "mttkrp ttmc phi" */
-  const char *variants; /**< variants it knows, such as "auto one two all" */
-  const char *compute;  /**< types of products, as the command names them: "native", or
-                             "native f16 bf16 tf32" */
-  int parameters;       /**< number of its parameters */
-  int min_order;        /**< fewest modes */
-  int max_order;        /**< most modes */
-  int deterministic;    /**< whether its default gives the same bits every time */
+  char tuned[64];   /**< those of them with kernels written for its storage; on others nonzeros are
+                         decoded for loops that many formats share, or that all devices share */
+  char kernels[64]; /**< kernels it has on any of them, such as "mttkrp ttmc phi" */
+  const char *variants;   /**< variants it knows, such as "auto one two all" */
+  const char *compute;    /**< types of products, as the command names them: "native", or
+                               "native f16 bf16 tf32" */
+  int parameters;         /**< number of its parameters */
+  int min_order;          /**< fewest modes */
+  int max_order;          /**< most modes */
+  char deterministic[64]; /**< kinds of devices on which all kernels of its default variant give the
+                               same bits every time, with the same number of threads */
 } polyad_format_description;
 
 /** Number of formats. */

@@ -298,8 +298,10 @@ def generate(shape: Sequence[int] | None = None, nnz: int | None = None, *,
 
 
 def formats() -> list[FormatInfo]:
-    """The storage formats of this build: name, summary, paper, devices, kernels, variants, compute
-    (types of products), and parameters, a list of name, help, least, most and usual: the value by
+    """The storage formats of this build: name, summary, paper, devices, tuned (those of the devices
+    that it has kernels for which are written for its storage), deterministic (those on which the
+    default variant gives the same bits every time), kernels, variants, compute (types of
+    products), and parameters, a list of name, help, least, most and usual: the value by
     default, None where it depends on the tensor or the device."""
     found: list[FormatInfo] = []
     about = ffi.new("polyad_format_description *")
@@ -307,6 +309,7 @@ def formats() -> list[FormatInfo]:
         if lib.polyad_format_describe(which, about) == lib.POLYAD_OK:
             found.append({"name": text(about.name), "summary": text(about.summary),
                           "paper": text(about.paper), "devices": text(about.devices),
+                          "tuned": text(about.tuned), "deterministic": text(about.deterministic),
                           "kernels": text(about.kernels), "variants": text(about.variants),
                           "compute": text(about.compute),
                           "parameters": [_parameter(which, k) for k in range(about.parameters)]})

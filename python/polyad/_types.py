@@ -130,6 +130,8 @@ class FormatInfo(TypedDict):
     summary: str
     paper: str
     devices: str
+    tuned: str
+    deterministic: str
     kernels: str
     variants: str
     compute: str

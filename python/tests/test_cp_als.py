@@ -222,6 +222,10 @@ def test_mttkrp(random_tensor):
 
 def test_lists_of_what_there_is():
     assert {"coo", "csf"} <= {entry["name"] for entry in polyad.formats()}
+    for entry in polyad.formats():
+        assert "cpu" in entry["deterministic"].split()
+        assert ("cpu" in entry["tuned"].split()) == (entry["name"] not in {
+            "blco", "mmcsf", "bcsf", "hbcsf", "hicoo", "fcoo", "fwc", "portable"})
     assert polyad.devices()[0]["name"] == "cpu"
 
 

@@ -43,7 +43,8 @@ static void describe_append(char *list, size_t size, const char *word) {
   snprintf(list + length, size - length, "%s%s", length > 0 ? " " : "", word);
 }
 
-/* The kinds of devices that have kernels of the format, and the kernels that it has on any of them.
+/* The kinds of devices that have kernels of the format, those that it is tuned for, those that it
+ * sums on in a fixed order, and the kernels that it has on any of them.
  */
 static void list_kernels(polyad_format_description *about) {
   static const char *const kinds[] = {"cpu", "cuda", "opencl"};
@@ -52,6 +53,9 @@ static void list_kernels(polyad_format_description *about) {
     const struct polyad_kernels *kernels = pd_kernels_find(about->name, kinds[k]);
     if (kernels == NULL) continue;
     describe_append(about->devices, sizeof about->devices, kinds[k]);
+    if (!kernels->plain) describe_append(about->tuned, sizeof about->tuned, kinds[k]);
+    if (pd_same_bits(kernels))
+      describe_append(about->deterministic, sizeof about->deterministic, kinds[k]);
     for (int w = 0; w < PD_WALKS_MAX && kernels->walks[w] != NULL; ++w)
       ops |= kernels->walks[w]->ops;
   }
@@ -72,7 +76,6 @@ polyad_status polyad_format_describe(int which, polyad_format_description *about
       .parameters = format->parameter_count,
       .min_order = format->min_order,
       .max_order = format->max_order,
-      .deterministic = format->deterministic,
   };
   list_kernels(about);
   return POLYAD_OK;

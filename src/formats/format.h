@@ -92,7 +92,7 @@ struct polyad_format {
   const struct pd_parameter *parameters;
   int parameter_count;
   int min_order, max_order;
-  bool deterministic; /* of the default variant */
+  bool by_name;       /* there to compare with: no plan takes it unasked */
   bool counts_tuples; /* its estimates rest on traits->tuples, which are counted for it */
   bool reduced;       /* has kernels for compute types other than POLYAD_COMPUTE_NATIVE */
 
@@ -165,6 +165,9 @@ struct polyad_kernels {
   const char *format;   /* name of the format */
   const char *device;   /* kind of device */
   const char *variants; /* variants with own kernels; NULL: all */
+  /** Nonzeros are decoded for loops that serve many formats, or the kernels are those of all
+   *  devices: none are written for this storage on this device. */
+  bool plain;
   /** The ways through the storage (engine/op.h): those whose factors' rows combine by Hadamard,
    *  then those by Kronecker. */
   const struct pd_walk *walks[PD_WALKS_MAX];
@@ -190,6 +193,12 @@ static inline const struct pd_walk *pd_walk_of(const struct polyad_kernels *kern
   for (int k = 0; k < PD_WALKS_MAX && kernels->walks[k] != NULL; ++k)
     if ((kernels->walks[k]->ops & ops) == ops) return kernels->walks[k];
   return NULL;
+}
+/** Whether all of them give the same bits every time, in the default variant. */
+static inline bool pd_same_bits(const struct polyad_kernels *kernels) {
+  for (int k = 0; k < PD_WALKS_MAX && kernels->walks[k] != NULL; ++k)
+    if (kernels->walks[k]->any_order) return false;
+  return true;
 }
 /** The operation that a public kernel stands for; `epsilon` is Phi's. */
 struct pd_op pd_op_of_kernel(polyad_kernel kernel, double epsilon);

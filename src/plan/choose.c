@@ -20,12 +20,18 @@ static bool within_limit(polyad_context *context, uint64_t bytes) {
   return pd_add_saturated(polyad_memory_in_use(context), bytes) <= polyad_memory_limit(context);
 }
 
-/* Kernels that use atomics give other bits in every run: only by name. */
-static void leave_out_atomics(const struct pd_request *request, struct pd_candidate *candidate) {
-  if (candidate->format->deterministic || !candidate->supported) return;
+/* Formats that are there to compare with, and kernels that give other bits in every run: only by
+ * name. */
+static void leave_to_name(const struct pd_request *request, struct pd_candidate *candidate) {
+  if (!candidate->supported) return;
+  const struct pd_op op = pd_op_of_kernel(request->kernel, 0);
+  const bool any_order = pd_walk_of(candidate->kernels, pd_op_bit(&op))->any_order;
+  const bool by_name = candidate->format->by_name;
+  if (!by_name && !any_order) return;
   candidate->supported = false;
-  snprintf(candidate->reason, PD_REASON_BYTES, "it is built in for comparison%s",
-           strcmp(request->device->kind, "cpu") == 0 ? "" : ", and its sums are in no fixed order");
+  snprintf(candidate->reason, PD_REASON_BYTES, "%s%s%s",
+           by_name ? "it is built in for comparison" : "", by_name && any_order ? ", and " : "",
+           any_order ? "its sums are in no fixed order" : "");
 }
 
 /* What storage, one workspace and factors take on a device with memory of its own. */
@@ -138,7 +144,7 @@ void pd_candidates_list(polyad_context *context, const struct pd_traits *traits,
     const struct polyad_format *format = pd_format_at(f);
     if (request->format != NULL && request->format != format) continue;
     assess(context, format, traits, request, &candidates[*count]);
-    if (request->format == NULL) leave_out_atomics(request, &candidates[*count]);
+    if (request->format == NULL) leave_to_name(request, &candidates[*count]);
     ++*count;
   }
 }

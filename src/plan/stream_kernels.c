@@ -89,7 +89,7 @@ static polyad_status readable(polyad_context *context, const void *storage) {
 }
 
 #define STREAM_SLOTS                                                                               \
-  .deterministic = true, .check = stream_kernels_check, .bytes = stream_kernels_bytes,             \
+  .check = stream_kernels_check, .bytes = stream_kernels_bytes,                                    \
   .describe = stream_kernels_describe, .destroy = stream_kernels_destroy,                          \
   .decode = stream_kernels_decode, .readable = readable
 

@@ -1,5 +1,6 @@
 """polyad bench: what it measures, checks and prints."""
 
+import json
 import re
 import subprocess
 
@@ -40,7 +41,7 @@ def test_bench_cache_and_best(polyad):
     table = text.split("* the fastest")[1].splitlines()[2:]
     assert {line.split()[0] for line in table} == {row["format"] for row in rows}
     assert sum(line.count("*") for line in table) == 1
-    assert all(float(line.split()[-1]) > 0 for line in table)  # MB
+    assert all(float(line.split()[-2]) > 0 for line in table)  # MB
     assert len({len(line) for line in table}) == 1
 
 
@@ -73,6 +74,19 @@ def test_bench_list_of_formats(polyad):
     assert rows[4]["variant"] != rows[16]["variant"]
     text = polyad.ok("bench", "build", FLIGHTS, *quick, "--format", ",".join(items)).out.decode()
     assert all(f"\n{item} " in text for item in items)
+
+
+def test_bench_says_which_kernels_are_tuned(polyad):
+    """In every row and in the table at the end, as `polyad formats` says of the device."""
+    result = polyad.ok("bench", "mttkrp", "good.tns", "-r", "4", "--repeat", "1", "--warmup", "0", "--device", "cpu",
+                       "--format", "all", "--json", "rows.json")
+    tuned = {one["name"]: "cpu" in one["tuned"].split() for one in polyad.json("formats")["formats"]}
+    rows = json.loads(polyad.path("rows.json").read_text())["results"]
+    assert {row["format"] for row in rows if row["tuned"]} == {name for name in tuned if tuned[name]}
+    assert tuned["csf"] and tuned["alto"] and not tuned["hicoo"] and not tuned["portable"]
+    table = [line.split() for line in result.out.decode().split("* the fastest")[1].splitlines()[2:]]
+    assert {line[0]: line[-1] for line in table} == {name: "tuned" if tuned[name] else "plain"
+                                                     for name in {row["format"] for row in rows}}
 
 
 def test_bench_list_goes_on(polyad):

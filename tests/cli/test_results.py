@@ -301,6 +301,16 @@ def test_convert_to_standard_output(polyad):
 
 # ---- generate, score
 
+def test_formats_say_what_holds_on_each_device(polyad):
+    text = polyad.ok("formats").out.decode()
+    for one in polyad.json("formats")["formats"]:
+        devices, fixed = one["devices"].split(), one["deterministic"].split()
+        assert set(one["tuned"].split()) <= set(devices) and "cpu" in fixed and set(fixed) <= set(devices)
+        shown = " ".join(f"{kind} ({'tuned' if kind in one['tuned'].split() else 'plain'}"
+                         f"{'' if kind in fixed else ', not deterministic'})" for kind in devices)
+        assert f"devices: {shown}\n" in text.split(f"{one['name']:<10} {one['summary']}")[1].split("from:")[0]
+
+
 def test_generate_is_deterministic(polyad):
     shape = ("--dims", "50,40,30", "--nnz", "5000", "--skew", "0.5", "--cluster", "0.3")
     for name, threads, seed in (("a.tns", 1, 5), ("b.tns", 2, 5), ("c.tns", 2, 6)):

@@ -36,10 +36,9 @@ static polyad_plan *plan_of(polyad_context *context, const struct ttmc_problem *
   return gpu_plan(context, &problem->tensor, &options);
 }
 
-/* Whether the default variant sums in a fixed order, and in float64: the formats that are there to
- * compare with do not, nor does the chain of fcoo, nor hls, which sums in float32. */
+/* Whether the default variant sums in a fixed order, and in float64: hls sums in float32. */
 static bool in_order(const struct polyad_format *format) {
-  return format->deterministic && strcmp(format->name, "fcoo") != 0 &&
+  return !pd_walk_of(pd_kernels_find(format->name, "cuda"), PD_OPS_TTMC)->any_order &&
          strcmp(format->name, "hls") != 0;
 }
 

@@ -123,7 +123,6 @@ const struct polyad_format pd_alto_format = {
     .parameter_count = sizeof parameters / sizeof *parameters,
     .min_order = 1,
     .max_order = POLYAD_MAX_ORDER,
-    .deterministic = true,
     .supports = alto_supports,
     .estimate_bytes = alto_estimate_bytes,
     .estimate_seconds = alto_estimate_seconds,

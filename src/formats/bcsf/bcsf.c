@@ -73,7 +73,7 @@ const struct polyad_format pd_bcsf_format = {
     .summary = "Compressed fibers for each mode, long fibers and slices cut into equal parts",
     .paper = "I. Nisa et al., IPDPS 2019",
     .variants = "auto",
-    .deterministic = false,
+    .by_name = true,
     .supports = pd_nz_supports,
     .estimate_seconds = pd_nz_estimate_seconds,
     PD_NZ_FORMAT_SLOTS(bcsf),

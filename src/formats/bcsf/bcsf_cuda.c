@@ -15,7 +15,7 @@ static const struct pd_nz_cuda bcsf_on_cuda = {.describe = bcsf_cuda_describe,
                                                .chain_f32 = pd_fibers_chain_f32,
                                                .chain_f64 = pd_fibers_chain_f64};
 
-PD_NZ_WALK_CUDA(bcsf)
+PD_NZ_WALK_CUDA(bcsf, false)
 PD_NZ_CHAIN_CUDA(bcsf)
 
 const struct polyad_kernels pd_bcsf_kernels_cuda = {

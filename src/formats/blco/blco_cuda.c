@@ -201,6 +201,7 @@ static uint64_t blco_cuda_position(const void *workspace) {
 
 static const struct pd_walk blco_cuda_tiles = {
     .ops = PD_OPS_MTTKRP,
+    .any_order = true,
     .workspace_bytes = blco_cuda_workspace_bytes,
     .scratch_bytes = sizeof(struct scratch),
     .fill = blco_cuda_fill,

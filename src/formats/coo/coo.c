@@ -202,7 +202,6 @@ const struct polyad_format pd_coo_format = {
     .variants = "auto plain tiled paper",
     .min_order = 1,
     .max_order = POLYAD_MAX_ORDER,
-    .deterministic = true,
     .supports = coo_supports,
     .estimate_bytes = coo_estimate_bytes,
     .estimate_seconds = coo_estimate_seconds,

@@ -26,7 +26,7 @@ static const struct pd_nz_cuda coo_on_cuda = {
     .sorted = {[SORTED] = true},
 };
 
-PD_NZ_WALK_CUDA(coo)
+PD_NZ_WALK_CUDA(coo, true)
 
 const struct polyad_kernels pd_coo_kernels_cuda = {
     .format = "coo",

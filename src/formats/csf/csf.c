@@ -160,7 +160,6 @@ const struct polyad_format pd_csf_format = {
     .variants = "auto one two all",
     .min_order = 1,
     .max_order = POLYAD_MAX_ORDER,
-    .deterministic = true,
     .supports = csf_supports,
     .estimate_bytes = csf_estimate_bytes,
     .estimate_seconds = csf_estimate_seconds,

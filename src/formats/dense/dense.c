@@ -196,7 +196,6 @@ const struct polyad_format pd_dense_format = {
     .variants = "auto",
     .min_order = 1,
     .max_order = POLYAD_MAX_ORDER,
-    .deterministic = true,
     .supports = dense_supports,
     .estimate_bytes = dense_estimate_bytes,
     .estimate_seconds = dense_estimate_seconds,

@@ -138,7 +138,6 @@ const struct polyad_format pd_fcoo_format = {
     .summary = "For each mode: the other modes' indices, and a bit where an output row begins",
     .paper = "B. Liu et al., CLUSTER 2017",
     .variants = "auto",
-    .deterministic = true,
     .supports = pd_nz_supports,
     .estimate_seconds = fcoo_estimate_seconds,
     PD_NZ_FORMAT_SLOTS(fcoo),

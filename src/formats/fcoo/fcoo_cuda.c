@@ -26,7 +26,7 @@ static const struct pd_nz_cuda fcoo_on_cuda = {.describe = fcoo_cuda_describe,
                                                .chain_f64 = pd_fcoo_chain_f64,
                                                .sorted = {true}};
 
-PD_NZ_WALK_CUDA(fcoo)
+PD_NZ_WALK_CUDA(fcoo, true)
 PD_NZ_CHAIN_CUDA(fcoo)
 
 const struct polyad_kernels pd_fcoo_kernels_cuda = {

@@ -112,7 +112,6 @@ const struct polyad_format pd_flycoo_format = {
     .parameter_count = 2,
     .min_order = 1,
     .max_order = POLYAD_MAX_ORDER,
-    .deterministic = true,
     .supports = pd_ordered_supports,
     .estimate_bytes = flycoo_estimate_bytes,
     .estimate_seconds = flycoo_estimate_seconds,

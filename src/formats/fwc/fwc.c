@@ -119,7 +119,7 @@ const struct polyad_format pd_fwc_format = {
     .summary = "For each mode: compressed fibers, each an inner product with a factor's columns",
     .paper = "R. Hu et al., HPCC 2020",
     .variants = "auto",
-    .deterministic = false,
+    .by_name = true,
     .supports = pd_nz_supports,
     .estimate_seconds = pd_nz_estimate_seconds,
     PD_NZ_FORMAT_SLOTS(fwc),

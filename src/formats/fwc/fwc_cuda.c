@@ -21,7 +21,7 @@ static void fwc_cuda_describe(const void *storage, struct pd_nz_lists *to) {
 static const struct pd_nz_cuda fwc_on_cuda = {
     .describe = fwc_cuda_describe, .f32 = {pd_fwc_add_f32}, .f64 = {pd_fwc_add_f64}};
 
-PD_NZ_WALK_CUDA(fwc)
+PD_NZ_WALK_CUDA(fwc, false)
 
 const struct polyad_kernels pd_fwc_kernels_cuda = {
     .format = "fwc",

@@ -271,7 +271,7 @@ const struct polyad_format pd_hbcsf_format = {
     .summary = "For each mode: slices as coordinates, compressed slices or cut compressed fibers",
     .paper = "I. Nisa et al., IPDPS 2019",
     .variants = "auto",
-    .deterministic = false,
+    .by_name = true,
     .supports = pd_nz_supports,
     .estimate_seconds = pd_nz_estimate_seconds,
     PD_NZ_FORMAT_SLOTS(hbcsf),

@@ -43,7 +43,7 @@ static const struct pd_nz_cuda hbcsf_on_cuda = {
     .f32 = {pd_hbcsf_single_f32, pd_hbcsf_listed_f32, pd_fibers_add_f32},
     .f64 = {pd_hbcsf_single_f64, pd_hbcsf_listed_f64, pd_fibers_add_f64}};
 
-PD_NZ_WALK_CUDA(hbcsf)
+PD_NZ_WALK_CUDA(hbcsf, false)
 
 const struct polyad_kernels pd_hbcsf_kernels_cuda = {
     .format = "hbcsf",

@@ -267,7 +267,7 @@ const struct polyad_format pd_hicoo_format = {
     .variants = "auto",
     .parameters = parameters,
     .parameter_count = sizeof parameters / sizeof *parameters,
-    .deterministic = false,
+    .by_name = true,
     .supports = hicoo_supports,
     .estimate_seconds = pd_nz_estimate_seconds,
     PD_NZ_FORMAT_SLOTS(hicoo),

@@ -26,7 +26,7 @@ static const struct pd_nz_cuda hicoo_on_cuda = {.describe = hicoo_cuda_describe,
                                                 .chain_f32 = pd_hicoo_chain_f32,
                                                 .chain_f64 = pd_hicoo_chain_f64};
 
-PD_NZ_WALK_CUDA(hicoo)
+PD_NZ_WALK_CUDA(hicoo, false)
 PD_NZ_CHAIN_CUDA(hicoo)
 
 const struct polyad_kernels pd_hicoo_kernels_cuda = {

@@ -164,7 +164,7 @@ const struct polyad_format pd_mmcsf_format = {
     .summary = "Compressed fibers, every nonzero once, along the mode of its longest fiber",
     .paper = "I. Nisa et al., SC 2019",
     .variants = "auto",
-    .deterministic = false,
+    .by_name = true,
     .supports = pd_nz_supports,
     .estimate_seconds = pd_nz_estimate_seconds,
     PD_NZ_FORMAT_SLOTS(mmcsf),

@@ -15,7 +15,7 @@ static const struct pd_nz_cuda mmcsf_on_cuda = {.describe = mmcsf_cuda_describe,
                                                 .chain_f32 = pd_fibers_chain_f32,
                                                 .chain_f64 = pd_fibers_chain_f64};
 
-PD_NZ_WALK_CUDA(mmcsf)
+PD_NZ_WALK_CUDA(mmcsf, false)
 PD_NZ_CHAIN_CUDA(mmcsf)
 
 const struct polyad_kernels pd_mmcsf_kernels_cuda = {

@@ -173,7 +173,6 @@ const struct polyad_format pd_modecopy_format = {
     .parameter_count = 2,
     .min_order = 1,
     .max_order = POLYAD_MAX_ORDER,
-    .deterministic = true,
     .supports = pd_ordered_supports,
     .estimate_bytes = modecopy_estimate_bytes,
     .estimate_seconds = modecopy_estimate_seconds,

@@ -139,7 +139,7 @@ extern const struct pd_walk pd_nz_walk_cpu;
 /** A struct polyad_kernels for the CPU. */
 #define PD_NZ_KERNELS_CPU(name)                                                                    \
   {                                                                                                \
-    .format = (name), .device = "cpu", .walks = {&pd_nz_walk_cpu},                                 \
+    .format = (name), .device = "cpu", .plain = true, .walks = {&pd_nz_walk_cpu},                  \
     .sum_depth = pd_sum_depth_on_cpu, .phi_over_mttkrp = 1.8                                       \
   }
 

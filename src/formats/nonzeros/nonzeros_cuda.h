@@ -71,8 +71,9 @@ int pd_nz_prepare(const struct pd_nz_device_list *list, int mode,
                   const struct pd_matrix *const *factors, const struct pd_matrix *out,
                   struct pd_nz_launch *launch);
 
-/** NAME_cuda_lists, the walk of a format that says NAME_on_cuda about itself, */
-#define PD_NZ_WALK_CUDA(name)                                                                      \
+/** NAME_cuda_lists, the walk of a format that says NAME_on_cuda about itself, whose lists are
+ * sorted in the default variant or not, */
+#define PD_NZ_WALK_CUDA(name, are_sorted)                                                          \
   static uint64_t name##_cuda_workspace_bytes(const void *storage, const uint64_t *ranks,          \
                                               int threads) {                                       \
     (void)threads;                                                                                 \
@@ -84,6 +85,7 @@ int pd_nz_prepare(const struct pd_nz_device_list *list, int mode,
   }                                                                                                \
   static const struct pd_walk name##_cuda_lists = {                                                \
       .ops = PD_OPS_MTTKRP,                                                                        \
+      .any_order = !(are_sorted),                                                                  \
       .scratch_bytes = sizeof(struct pd_nz_scratch),                                               \
       .workspace_bytes = name##_cuda_workspace_bytes,                                              \
       .fill = name##_cuda_fill,                                                                    \
@@ -98,6 +100,7 @@ int pd_nz_prepare(const struct pd_nz_device_list *list, int mode,
   }                                                                                                \
   static const struct pd_walk name##_cuda_chain = {                                                \
       .ops = PD_OPS_TTMC,                                                                          \
+      .any_order = true,                                                                           \
       .scratch_bytes = sizeof(struct pd_nz_scratch),                                               \
       .workspace_bytes = pd_nz_chain_workspace_bytes,                                              \
       .fill = name##_cuda_chain_fill,                                                              \

@@ -94,7 +94,6 @@ const struct polyad_format pd_portable_format = {
     .variants = "auto atomic stored",
     .min_order = 1,
     .max_order = POLYAD_MAX_ORDER,
-    .deterministic = true,
     .supports = portable_format_supports,
     .estimate_bytes = portable_format_estimate_bytes,
     .estimate_seconds = portable_format_estimate_seconds,

@@ -362,7 +362,7 @@ static const struct pd_walk portable_kernels_rows = {
 
 /* The slots that all devices have. */
 #define PD_PORTABLE_SLOTS(DEVICE)                                                                  \
-  .format = "portable", .device = (DEVICE), .walks = {&portable_kernels_rows}
+  .format = "portable", .device = (DEVICE), .plain = true, .walks = {&portable_kernels_rows}
 
 const struct polyad_kernels pd_portable_kernels_cpu = {PD_PORTABLE_SLOTS("cpu")};
 const struct polyad_kernels pd_portable_kernels_cuda = {PD_PORTABLE_SLOTS("cuda")};

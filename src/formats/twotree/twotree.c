@@ -197,7 +197,6 @@ const struct polyad_format pd_twotree_format = {
     .variants = "auto",
     .min_order = 3,
     .max_order = PD_TWOTREE_MAX_ORDER,
-    .deterministic = true,
     .counts_tuples = true,
     .supports = twotree_supports,
     .estimate_bytes = twotree_estimate_bytes,
