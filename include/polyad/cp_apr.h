@@ -58,8 +58,8 @@ POLYAD_API void polyad_cp_apr_options_init(polyad_cp_apr_options *options);
  *
  *  MU runs wherever the format has Phi on the plan's device; PDNR and PQNR with every format, on
  * the CPU, with threads over rows, and on CUDA devices, with blocks of threads over rows (ranks up
- * to 16,384). There formats `coo`, `modecopy` and `alto` are read as they lie; the nonzeros of
- * others are copied there once more, sorted for every mode. `info` has log_likelihood,
+ * to 16,384). There formats that keep the nonzeros of a row together are read as they lie; the
+ * nonzeros of others are copied there once more, sorted for every mode. `info` has log_likelihood,
  * kkt_violation and the times of the steps, and the trace of both per outer iteration.
  *  @param[out] model  destroyed with polyad_ktensor_destroy()
  *  @param[out] info   may be NULL

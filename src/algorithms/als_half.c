@@ -38,10 +38,13 @@ polyad_status pd_als_half_check(polyad_context *context, const polyad_plan *plan
   if (pd_plan_team(plan) != NULL || plan->members != NULL || pd_plan_streams(plan))
     return pd_fail(context, POLYAD_UNSUPPORTED,
                    "half rows are for one GPU that holds the whole tensor");
-  if (walk == NULL || !walk->reads_halves)
+  if (walk == NULL || !walk->reads_halves) {
+    char expected[PD_REASON_BYTES];
+    pd_formats_of_halves(plan->device->kind, expected);
     return pd_fail(context, POLYAD_UNSUPPORTED,
-                   "format %s has no kernels for half rows; expected modecopy or twotree",
-                   plan->format->name);
+                   "format %s has no kernels for half rows; expected one of: %s",
+                   plan->format->name, expected);
+  }
   if (options->nonnegative || options->rank < LEAST_RANK)
     return pd_fail(context, POLYAD_UNSUPPORTED,
                    "half rows are for factors of any sign and a rank of at least %d", LEAST_RANK);

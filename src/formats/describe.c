@@ -64,6 +64,16 @@ static void list_kernels(polyad_format_description *about) {
       describe_append(about->kernels, sizeof about->kernels, operations[k].word);
 }
 
+void pd_formats_of_halves(const char *device, char list[PD_REASON_BYTES]) {
+  list[0] = '\0';
+  for (int f = 0; f < pd_format_count(); ++f) {
+    const struct polyad_kernels *kernels = pd_kernels_find(pd_format_at(f)->name, device);
+    const struct pd_walk *walk = kernels == NULL ? NULL : pd_walk_of(kernels, PD_OPS_MTTKRP);
+    if (walk != NULL && walk->reads_halves)
+      describe_append(list, PD_REASON_BYTES, pd_format_at(f)->name);
+  }
+}
+
 polyad_status polyad_format_describe(int which, polyad_format_description *about) {
   const struct polyad_format *format = pd_format_at(which);
   if (about == NULL || format == NULL) return POLYAD_INVALID_ARGUMENT;

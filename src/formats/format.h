@@ -205,6 +205,9 @@ struct pd_op pd_op_of_kernel(polyad_kernel kernel, double epsilon);
 /** Its name in messages. */
 const char *pd_op_name(const struct pd_op *op);
 
+/** The formats whose MTTKRP on a kind of device gathers rows of halves. */
+void pd_formats_of_halves(const char *device, char list[PD_REASON_BYTES]);
+
 /** Builds a storage on the host; NULL on failure. */
 polyad_status pd_storage_build(polyad_context *context, const struct polyad_format *format,
                                polyad_tensor *tensor, bool take, const struct pd_request *request,

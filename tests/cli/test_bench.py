@@ -99,7 +99,7 @@ def test_bench_list_goes_on(polyad):
 
 @pytest.mark.parametrize("formats, says", [
     ("coo,", "format '' found"), ("coo,all", "format 'all' found"), ("coo:plain:tiled", "tiled"),
-    ("flycoo:kappa=0", "from 1 to 1048576"), ("flycoo:kappa", "kappa"),
+    ("flycoo:kappa=0", "from 1 to 1048576"), ("flycoo:kappa", "expected a value: kappa=N"),
     ("coo:rank=3", "--format 'coo:rank=3': 'rank=3' found; format coo has no parameters"),
     ("flycoo:rank=3", "kappa=N or block-columns=N"),
     ("blco:order-for-mode=1,flycoo:block-columns=65", "from 1 to 64"), ("coo:none", "none"),

@@ -151,6 +151,8 @@ def test_memory_limit_accepted(polyad, size):
                                      ("bench", "mttkrp", "good.tns")])
 @pytest.mark.parametrize("value, says", [
     ("kappa=0", "from 1 to 1048576"), ("kappa=-1", "from 1 to 1048576"), ("kappa=x", "an integer"),
+    ("kappa", "'kappa' found; expected a value: kappa=N, an integer from 1 to 1048576"),
+    ("paper:kappa", "'kappa' found; expected a value: kappa=N"), ("kappa=", "an integer"),
     ("kappa=1048577", "from 1 to 1048576"), ("block-columns=65", "from 1 to 64"),
     ("block-columns=1.5", "from 1 to 64"), ("columns=3", "kappa=N or block-columns=N")])
 def test_parameters(polyad, command, value, says):
