@@ -41,8 +41,9 @@ static polyad_status read_name(polyad_context *context, const char *text, size_t
 }
 
 /* "'kappa' found; expected a value: kappa=N, from 1 to 4096". */
-static polyad_status fail_value(polyad_context *context, const struct pd_parameter *parameter,
-                                const char *word, size_t length) {
+static polyad_status fail_without_value(polyad_context *context,
+                                        const struct pd_parameter *parameter, const char *word,
+                                        size_t length) {
   char quoted[PD_QUOTE_BYTES];
   return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                  "%s found; expected a value: %s=N, an integer from %d to %d",
@@ -54,7 +55,7 @@ static polyad_status format_text_read_variant(polyad_context *context, const cha
                                               size_t length, struct pd_format_text *read) {
   char quoted[PD_QUOTE_BYTES];
   int key = read->format == NULL ? -1 : pd_parameter_find(read->format, word, length);
-  if (key >= 0) return fail_value(context, &read->format->parameters[key], word, length);
+  if (key >= 0) return fail_without_value(context, &read->format->parameters[key], word, length);
   PD_EXPECT(context, length != 0 && length < sizeof read->variant,
             "variant %s found; expected %s%s", pd_quote(quoted, word, length),
             read->format == NULL ? "the name of a variant" : "one of: ",
@@ -98,7 +99,7 @@ static polyad_status read_parameter(polyad_context *context, const char *word, s
   int which = read->format == NULL ? -1 : pd_parameter_find(read->format, word, key), value;
   if (which < 0) return fail_key(context, read->format, word, length);
   const struct pd_parameter *parameter = &read->format->parameters[which];
-  if (equals == NULL) return fail_value(context, parameter, word, length);
+  if (equals == NULL) return fail_without_value(context, parameter, word, length);
   PD_EXPECT(context, read->parameter[which] == 0, "%s found; %s has been given before",
             pd_quote(quoted, word, length), parameter->about.name);
   PD_EXPECT(context,
