@@ -7,6 +7,7 @@
 # usage: tests/gpu/sanitize.sh compile          compiles the planted bugs (no GPU is needed)
 #        tests/gpu/sanitize.sh run BUILD        all tools on the small cases; BUILD has the tests
 #                                               and the CUDA module
+#        tests/gpu/sanitize.sh programs BUILD   whether every program of the tests has a case
 # The GPU's architecture is that of POLYAD_CUDA_ARCHITECTURE (default 90), the time for all that of
 # POLYAD_SANITIZE_SECONDS (default 270), the cases at a time POLYAD_SANITIZE_JOBS (default: half of
 # the processors, at most 8), and the GPUs that share them POLYAD_SANITIZE_GPUS (default 1).
@@ -81,12 +82,13 @@ one() {
   fi
 }
 
-# Every program of the GPU's tests has a case here, but those that make calls fail.
+# Every program of the GPU's tests has a case here, but those that make calls fail and the one that
+# runs no kernel.
 check_programs() {
   local build=$1 program name missing=0
   for program in "$build"/tests/gpu/test_gpu_*; do
     name=${program##*/test_gpu_}
-    case $name in fault | team_fault) continue ;; esac
+    case $name in fault | team_fault | begin) continue ;; esac
     [ -x "$program" ] || continue
     printf '%s\n' "${small[@]}" "${large[@]}" | grep -q "^$name " || { echo "$name: no case stands in $0"; missing=1; }
   done
@@ -135,9 +137,10 @@ case ${1:-} in
     scratch=$(mktemp -d)
     run_all "$(cd "${2:?the build folder is missing}" && pwd)" "$scratch"
     ;;
+  programs) check_programs "${2:?the build folder is missing}" ;;
   one) one "$2" "$3" "$4" "$5" ;; # for the script itself
   *)
-    sed -n '7,9s/^# //p' "$0" >&2
+    sed -n '7,10s/^# //p' "$0" >&2
     exit 2
     ;;
 esac
