@@ -4,8 +4,8 @@
 # architectures from which on its PTX is another; a source that is not listed is compiled for each apart,
 # which is always right.
 set(cuda_steps_
-  alto_kernels_f32 alto_kernels_f64 cuda_apr cuda_completion_rows cuda_finish cuda_invert
-  cuda_linalg_kernels cuda_newton cuda_residual cuda_stream cuda_svd_kernels cuda_team_kernels
+  alto_kernels_f32 alto_kernels_f64 cuda_apr cuda_completion_rows cuda_finish cuda_gram
+  cuda_invert cuda_linalg_kernels cuda_newton cuda_residual cuda_stream cuda_svd_kernels cuda_team_kernels
   fcoo_kernels fibers_sum_f64 flycoo_paper flycoo_remap hls_kernels_f64 modecopy_paper
   nonzeros_merge portable_cuda_f32 portable_cuda_f64 ttmc_kernels)
 set(cuda_steps_80

@@ -27,7 +27,7 @@ ALLOWED = {
 EXCEPTIONS = [
     (r"src/device/module\.[ch]$", {"formats"}, "registers the kernels of a loaded module"),
     (r"src/device/(cuda|opencl)/", {"formats"}, "a module brings the kernels of its formats"),
-    (r"src/linalg/(row_system\.c|newton_block\.h)$", {"engine"}, "their sums are operations on a row's cells"),
+    (r"src/linalg/(row_system\.c|newton_sums\.h)$", {"engine"}, "their sums are operations on a row's cells"),
     (r"src/portable/portable_job\.h$", {"engine"}, "kernels of every backend have the losses"),
     (r"src/tensor/tensor_sort\.c$", {"build"}, "nonzeros are sorted as packed records"),
     (r"src/plan/tune_cache\.[ch]$", {"io"}, "what tuning measured is kept in a file"),
