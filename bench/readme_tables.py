@@ -187,7 +187,7 @@ def cpu():
             *least_row("CP-APR, an outer iteration of MU", "SparTen", phi_ratios("sparten", PHI_SPARTEN)),
             *least_row("the same", "ALTO", phi_ratios("alto", ("phi_alto_r16.json",))),
             *least_row("`polyad.cp_als`, plan included", "pyttb", python_ratios())]
-    return table(["on the CPU, two threads but for one row", "at least so many times as fast as", ""], rows)
+    return table(["on the CPU, two threads unless the row names more", "at least so many times as fast as", ""], rows)
 
 
 def whole():

@@ -137,7 +137,7 @@ static int parse(struct rank *rank, int argc, char **argv) {
 static int build_plan(struct rank *rank) {
   struct cli_session *session = &rank->session;
   polyad_tensor *tensor = NULL;
-  (void)polyad_device(session->context); /* settles "auto": a GPU readies itself meanwhile */
+  cli_session_settle(session);
   int status = cli_read_tensor(session, rank->file, &tensor);
   if (status != 0) return status;
   polyad_plan_options options;

@@ -92,7 +92,7 @@ static int spread_ranks(struct tucker *tucker, const polyad_tensor *tensor) {
 static int build_plan(struct tucker *tucker) {
   struct cli_session *session = &tucker->session;
   polyad_tensor *tensor = NULL;
-  (void)polyad_device(session->context); /* settles "auto": a GPU readies itself meanwhile */
+  cli_session_settle(session);
   int status = cli_read_tensor(session, tucker->file, &tensor);
   if (status != 0) return status;
   cli_phase(CLI_BUILD);

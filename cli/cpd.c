@@ -160,7 +160,7 @@ static int build_in_memory(struct cpd *cpd, const polyad_plan_options *options,
                            polyad_status *made) {
   struct cli_session *session = &cpd->session;
   polyad_tensor *tensor = NULL;
-  (void)polyad_device(session->context); /* settles "auto": a GPU readies itself meanwhile */
+  cli_session_settle(session);
   int status = cli_try_read_tensor(session, cpd->file, made, &tensor);
   bool streams = cpd->streaming.able && *made == POLYAD_MEMORY_LIMIT;
   if (status == 0 && *made != POLYAD_OK && !streams) status = cli_library_failure(session->context);

@@ -115,6 +115,8 @@ int cli_session_open_on_one(struct cli_session *session) {
   return cli_session_open(session);
 }
 
+void cli_session_settle(struct cli_session *session) { (void)polyad_device(session->context); }
+
 void cli_session_close(struct cli_session *session) {
   cli_computing_end();
   cli_progress_unwatch();

@@ -144,6 +144,8 @@ int cli_session_open(struct cli_session *session);
 int cli_session_open_on_cpu(struct cli_session *session);
 /** The same for what one GPU of CUDA computes, too. */
 int cli_session_open_on_one(struct cli_session *session);
+/** Settles "auto" before a file is read for a computation: a GPU readies itself meanwhile. */
+void cli_session_settle(struct cli_session *session);
 void cli_session_close(struct cli_session *session);
 
 /** Reads the tensor as the options say, and changes its values. 0, or an exit status. */

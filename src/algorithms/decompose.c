@@ -100,7 +100,7 @@ static polyad_status get_tensor(polyad_context *context, const struct source *so
   polyad_read_options read;
   polyad_read_options_init(&read);
   read.type = options->precision;
-  (void)polyad_device(context); /* which readies itself meanwhile */
+  (void)polyad_device(context); /* settles "auto"; a GPU readies itself while the file is read */
   return polyad_tensor_read(context, source->path, options->read != NULL ? options->read : &read,
                             tensor);
 }

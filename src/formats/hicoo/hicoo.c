@@ -26,8 +26,7 @@ static bool hicoo_supports(const struct pd_traits *traits, const struct pd_reque
                            char reason[PD_REASON_BYTES]) {
   int edge = pd_parameter(request, BLOCK, PD_HICOO_USUAL);
   if ((edge & (edge - 1)) != 0) {
-    snprintf(reason, PD_REASON_BYTES,
-             "its blocks cannot have %d indices in a mode; expected a power of two", edge);
+    snprintf(reason, PD_REASON_BYTES, "block=%d found; expected a power of two", edge);
     return false;
   }
   return pd_nz_supports(traits, request, reason);
