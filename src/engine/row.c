@@ -20,9 +20,11 @@ static const double *row_weights(const struct pd_op *op, const struct pd_row_ter
   if (op->weight == PD_VALUE) return x;
   const double *m = terms->model + first;
   for (uint64_t j = 0; j < count; ++j)
-    room[j] = op->weight == PD_GAIN_GRADIENT
-                  ? PD_LOSS_SLOPE(loss->kind, x[j], m[j], loss->least)
-                  : PD_LOSS_CURVATURE(loss->kind, x[j], m[j], loss->least);
+    if (op->weight == PD_GAIN_GRADIENT)
+      room[j] = PD_LOSS_SLOPE(loss->kind, x[j], m[j], loss->least);
+    else
+      // Two gains are linear, both curve by 0: NOLINTNEXTLINE(bugprone-branch-clone)
+      room[j] = PD_LOSS_CURVATURE(loss->kind, x[j], m[j], loss->least);
   return room;
 }
 
