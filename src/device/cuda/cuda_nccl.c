@@ -85,7 +85,7 @@ static polyad_status nccl_make_ticket(polyad_context *context, char ticket[PD_TI
 
 /* ---- a member ------------------------------------------------------------------------------ */
 
-/* Bytes to and from every member in the first exchange. */
+/* Bytes to and from every member in the first operation. */
 enum { FIRST_BYTES = 256 };
 
 static polyad_status nccl_ready(polyad_context *context, const struct pd_device *device, int size,
@@ -118,26 +118,38 @@ static bool nccl_gave_up(const void *state) {
   return atomic_load(&member->gave_up);
 }
 
+static polyad_status gather_all(polyad_context *context, const struct pd_nccl_member *member,
+                                const void *mine, uint64_t bytes, void *all) {
+  int code = nccl.all_gather(mine, all, (size_t)bytes, NCCL_INT8, member->comm,
+                             pd_cuda_stream(member->device));
+  return nccl_check(context, code, "ncclAllGather");
+}
+
 static polyad_status nccl_gather(polyad_context *context, void *state, const void *mine,
                                  uint64_t bytes, void *all) {
   struct pd_nccl_member *member = state;
-  PD_TRY(pd_nccl_begin(context, member));
-  int code = nccl.all_gather(mine, all, (size_t)bytes, NCCL_INT8, member->comm,
-                             pd_cuda_stream(member->device));
-  return pd_nccl_end(context, member, nccl_check(context, code, "ncclAllGather"));
+  polyad_status status = pd_nccl_begin(context, member);
+  if (status == POLYAD_OK) status = gather_all(context, member, mine, bytes, all);
+  return pd_nccl_end(context, member, status);
 }
 
-/* The parcels to and from member k. The one for itself is copied. */
-static int nccl_pass(const struct pd_nccl_member *member, const struct pd_parcel *to,
-                     const struct pd_parcel *from, int k) {
+/* A parcel to member k, and one from it. The one for itself is copied. */
+static int nccl_pass(const struct pd_nccl_member *member, int k, struct pd_parcel to,
+                     struct pd_parcel from) {
   cudaStream_t stream = pd_cuda_stream(member->device);
   int code = NCCL_SUCCESS;
   if (k == member->rank) return code;
-  if (to[k].bytes > 0)
-    code = nccl.send(to[k].data, (size_t)to[k].bytes, NCCL_INT8, k, member->comm, stream);
-  if (code == NCCL_SUCCESS && from[k].bytes > 0)
-    code = nccl.receive(from[k].data, (size_t)from[k].bytes, NCCL_INT8, k, member->comm, stream);
+  if (to.bytes > 0) code = nccl.send(to.data, (size_t)to.bytes, NCCL_INT8, k, member->comm, stream);
+  if (code == NCCL_SUCCESS && from.bytes > 0)
+    code = nccl.receive(from.data, (size_t)from.bytes, NCCL_INT8, k, member->comm, stream);
   return code;
+}
+
+/* Ends the group of sends and receives that `code` came of. */
+static polyad_status end_group(polyad_context *context, int code) {
+  int ended = nccl.group_end();
+  PD_TRY(nccl_check(context, code, "ncclSend or ncclRecv"));
+  return nccl_check(context, ended, "ncclGroupEnd");
 }
 
 static polyad_status pass_all(polyad_context *context, struct pd_nccl_member *member,
@@ -151,34 +163,37 @@ static polyad_status pass_all(polyad_context *context, struct pd_nccl_member *me
   PD_TRY(nccl_check(context, nccl.group_start(), "ncclGroupStart"));
   int code = NCCL_SUCCESS;
   for (int k = 0; k < member->size && code == NCCL_SUCCESS; ++k)
-    code = nccl_pass(member, to, from, k);
-  int ended = nccl.group_end();
-  PD_TRY(nccl_check(context, code, "ncclSend or ncclRecv"));
-  return nccl_check(context, ended, "ncclGroupEnd");
+    code = nccl_pass(member, k, to[k], from[k]);
+  return end_group(context, code);
 }
 
 static polyad_status nccl_exchange(polyad_context *context, void *state, const struct pd_parcel *to,
                                    const struct pd_parcel *from) {
   struct pd_nccl_member *member = state;
-  PD_TRY(pd_nccl_begin(context, member));
-  return pd_nccl_end(context, member, pass_all(context, member, to, from));
+  polyad_status status = pd_nccl_begin(context, member);
+  if (status == POLYAD_OK) status = pass_all(context, member, to, from);
+  return pd_nccl_end(context, member, status);
 }
 
-/* NCCL connects two members when the first data go between them, which may wait for ever where it
- * is not watched, and takes time that no iteration should have: they go now. */
-static polyad_status pass_first(polyad_context *context, struct pd_nccl_member *member) {
-  struct pd_parcel *parcel = NULL;
-  uint64_t size = (uint64_t)member->size;
+/* NCCL's calls of the first operation: a parcel between every two members, and a gather. */
+static polyad_status connect_members(polyad_context *context, const struct pd_nccl_member *member) {
   char *room = member->room;
-  PD_TRY(pd_cuda_services->alloc(context, 2 * size, sizeof *parcel, (void **)&parcel));
-  for (uint64_t k = 0; k < size; ++k) {
-    parcel[k] = (struct pd_parcel){room, FIRST_BYTES};
-    parcel[size + k] = (struct pd_parcel){room + (k + 1) * FIRST_BYTES, FIRST_BYTES};
-  }
-  polyad_status status = nccl_exchange(context, member, parcel, parcel + size);
-  pd_cuda_services->free(context, parcel);
-  PD_TRY(status);
-  PD_TRY(nccl_gather(context, member, room, FIRST_BYTES, room + FIRST_BYTES));
+  int code = NCCL_SUCCESS;
+  PD_TRY(nccl_check(context, nccl.group_start(), "ncclGroupStart"));
+  for (int k = 0; k < member->size && code == NCCL_SUCCESS; ++k)
+    code = nccl_pass(member, k, (struct pd_parcel){room, FIRST_BYTES},
+                     (struct pd_parcel){room + ((size_t)k + 1) * FIRST_BYTES, FIRST_BYTES});
+  PD_TRY(end_group(context, code));
+  return gather_all(context, member, room, FIRST_BYTES, room + FIRST_BYTES);
+}
+
+/* NCCL connects two members when the first data go between them, which takes time that no iteration
+ * should have: they go now. Each waits for the other on its host, where no watch sees it. So a
+ * member whose GPU cannot be entered or marked takes part all the same, and fails afterwards. */
+static polyad_status pass_first(polyad_context *context, struct pd_nccl_member *member) {
+  polyad_status begun = pd_nccl_begin(context, member);
+  polyad_status connected = connect_members(context, member);
+  PD_TRY(pd_nccl_end(context, member, begun == POLYAD_OK ? connected : begun));
   return PD_CUDA(context, member->device, cudaStreamSynchronize(pd_cuda_stream(member->device)));
 }
 

@@ -14,7 +14,7 @@ struct pd_nccl_member {
   struct pd_cuda_state *device;
   nccl_comm comm; /* NULL: not joined, or given up */
   int rank, size;
-  void *room; /* on the GPU, for a first exchange */
+  void *room; /* on the GPU, for the first operation */
   /* Held while a call of NCCL works on the communicator, whichever thread makes it. */
   pthread_mutex_t lock;
   pthread_cond_t leaves;
@@ -33,9 +33,10 @@ polyad_status pd_nccl_watch_begin(polyad_context *context, struct pd_nccl_member
                                   int (*abort_comm)(nccl_comm comm));
 void pd_nccl_watch_end(struct pd_nccl_member *member);
 
-/** Around the calls that enqueue an operation: between them the communicator is this thread's.
- * After a failure of pd_nccl_begin() there is no end. What comes between them may fail in one
- * member alone: the others then wait in vain, and give up. */
+/** Around the calls that enqueue an operation: between them the communicator is this thread's, and
+ * pd_nccl_end(), which gets what came of the operation, follows also where pd_nccl_begin() failed.
+ * Both, and what comes between them, may fail in one member alone: where the others enqueue the
+ * operation they wait in vain on their GPUs, and give up. */
 polyad_status pd_nccl_begin(polyad_context *context, struct pd_nccl_member *member);
 polyad_status pd_nccl_end(polyad_context *context, struct pd_nccl_member *member,
                           polyad_status status);

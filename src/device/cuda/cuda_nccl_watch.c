@@ -150,10 +150,7 @@ polyad_status pd_nccl_begin(polyad_context *context, struct pd_nccl_member *memb
   if (status == POLYAD_OK && member->comm == NULL) /* given up a moment ago */
     status = pd_cuda_services->fail(context, POLYAD_DEVICE,
                                     "NCCL was given up: another member did not answer");
-  if (status == POLYAD_OK) status = mark_operation(context, member, member->begins);
-  if (status == POLYAD_OK) return POLYAD_OK;
-  pthread_mutex_unlock(&member->lock);
-  return status;
+  return status == POLYAD_OK ? mark_operation(context, member, member->begins) : status;
 }
 
 polyad_status pd_nccl_end(polyad_context *context, struct pd_nccl_member *member,
