@@ -40,12 +40,22 @@ static const char *text_of(const cJSON *object, const char *key) {
   return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
 }
 
+/* A copy of what was found; nothing becomes null. cJSON would write a number that differs from
+ * another in its last bit with as many digits as they share. */
+static void add_found(cJSON *row, const char *key, const cJSON *found) {
+  if (cJSON_IsNumber(found))
+    cli_json_real(row, key, found->valuedouble);
+  else
+    cJSON_AddItemToObject(row, key,
+                          found == NULL ? cJSON_CreateNull() : cJSON_Duplicate(found, true));
+}
+
 static void add_difference(struct comparing *with, const char *what, const cJSON *was,
                            const cJSON *is) {
   cJSON *row = cJSON_CreateObject();
   cli_json_text(row, "what", what);
-  cJSON_AddItemToObject(row, "was", was == NULL ? cJSON_CreateNull() : cJSON_Duplicate(was, true));
-  cJSON_AddItemToObject(row, "is", is == NULL ? cJSON_CreateNull() : cJSON_Duplicate(is, true));
+  add_found(row, "was", was);
+  add_found(row, "is", is);
   cJSON_AddItemToArray(with->to->differences, row);
   if (!with->circumstance) with->to->same = false;
 }
@@ -91,10 +101,9 @@ static void compare_rows(struct comparing *with, const char *what, const cJSON *
   bool files = strcmp(what, "inputs") == 0 || strcmp(what, "outputs") == 0;
   const cJSON *then = was->child, *now = is->child;
   for (; then != NULL && now != NULL; then = then->next, now = now->next) {
-    char prefix[WHAT_BYTES];
-    snprintf(prefix, sizeof prefix, "%s %d: ", strcmp(what, "trace") == 0 ? "iteration" : what,
-             ++row);
-    compare_objects(with, prefix, then, now);
+    char name[WHAT_BYTES];
+    snprintf(name, sizeof name, "%s %d", strcmp(what, "trace") == 0 ? "iteration" : what, ++row);
+    compare(with, name, then, now);
     if (!files && cJSON_GetArraySize(with->to->differences) > before) return;
   }
   if (then == NULL && now == NULL) return;
@@ -107,7 +116,19 @@ static void compare_rows(struct comparing *with, const char *what, const cJSON *
   cJSON_Delete(counts[1]);
 }
 
-/* Numbers are compared as they were read: 17 digits tell all doubles apart. */
+/* Whether two values that are no objects are the same. Numbers are compared as they were read, for
+ * 17 digits tell all doubles apart; cJSON_Compare() takes two neighbouring doubles for equal. */
+static bool is_same_value(const cJSON *was, const cJSON *is) {
+  if (cJSON_IsNumber(was) && cJSON_IsNumber(is)) return was->valuedouble == is->valuedouble;
+  if (!cJSON_IsArray(was) || !cJSON_IsArray(is)) return cJSON_Compare(was, is, true);
+  const cJSON *then = was->child, *now = is->child;
+  while (then != NULL && now != NULL && is_same_value(then, now)) {
+    then = then->next;
+    now = now->next;
+  }
+  return then == NULL && now == NULL;
+}
+
 static void compare(struct comparing *with, const char *what, const cJSON *was, const cJSON *is) {
   char prefix[WHAT_BYTES];
   if (cJSON_IsObject(was) && cJSON_IsObject(is)) {
@@ -116,7 +137,7 @@ static void compare(struct comparing *with, const char *what, const cJSON *was, 
   } else if (cJSON_IsArray(was) && cJSON_IsArray(is) &&
              (cJSON_IsObject(was->child) || cJSON_IsObject(is->child))) {
     compare_rows(with, what, was, is);
-  } else if (!cJSON_Compare(was, is, true) && !is_same_output(with, was, is)) {
+  } else if (!is_same_value(was, is) && !is_same_output(with, was, is)) {
     add_difference(with, what, was, is);
   }
 }

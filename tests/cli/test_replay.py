@@ -1,6 +1,7 @@
 """A run that left a JSON object can be done again, to the same bits."""
 
 import json
+import math
 import os
 import re
 import subprocess
@@ -186,6 +187,28 @@ def test_differences_are_listed(tensor):
     assert not any(row.startswith("iteration 2") for row in what)
     shown = tensor.run("replay", "run.json")
     assert shown.status == 1 and shown.out.endswith(b"the model differs\n")
+
+
+def test_the_last_bit_of_a_number_counts(tensor):
+    tensor.ok("cpd", "x.tns", "-r2", "--json", "run.json")
+    made = json.loads(tensor.path("run.json").read_text())
+    fit = made["fit"]
+    made["fit"] = math.nextafter(fit, 1)
+    tensor.write("run.json", json.dumps(made))
+    done = tensor.run("replay", "run.json", "--json", "-")
+    assert done.status == 1
+    assert done.json["differences"] == [{"what": "fit", "was": math.nextafter(fit, 1), "is": fit}]
+
+
+@pytest.mark.parametrize("rows", [[["x.tns"]], [1], [{}, 2]])
+def test_rows_of_another_kind_differ(tensor, rows):
+    """A recorded object may have anything where a run has rows of members."""
+    tensor.ok("cpd", "x.tns", "-r2", "--json", "run.json")
+    made = json.loads(tensor.path("run.json").read_text())
+    made["trace"] = rows
+    tensor.write("run.json", json.dumps(made))
+    done = tensor.run("replay", "run.json", "--json", "-")
+    assert done.status == 1 and done.json["differences"][0]["what"].startswith("iteration 1")
 
 
 def test_the_number_of_threads_is_that_of_the_run(tensor):
