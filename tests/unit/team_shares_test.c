@@ -7,6 +7,7 @@
 #include "plan/members.h"
 #include <float.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -206,6 +207,54 @@ static void a_share_that_does_not_fit_is_named(void **state) {
   als_context_end(context);
 }
 
+/* A thread that times a device's work again and again. */
+struct timing {
+  polyad_context *context;
+  const struct pd_device *device;
+  pthread_t thread;
+  int failed, impossible;
+};
+
+static void *time_often(void *user) {
+  enum { TIMES = 200 };
+  struct timing *timing = user;
+  const struct pd_device *device = timing->device;
+  for (int k = 0; k < TIMES; ++k) {
+    double seconds = 0;
+    polyad_status status = device->functions->timer_start(timing->context, device);
+    if (status == POLYAD_OK)
+      status = device->functions->timer_stop(timing->context, device, &seconds);
+    timing->failed += status != POLYAD_OK;
+    timing->impossible += !(fabs(seconds) < 1e6);
+  }
+  return NULL;
+}
+
+/* Members that share a device time its work at once: each starts the timer of all. */
+static void several_members_time_one_device(void **state) {
+  (void)state;
+  for (int p = 0; p < pair_count; ++p) {
+    struct timing timing[4] = {{.context = NULL}};
+    enum { THREADS = sizeof timing / sizeof *timing };
+    struct pd_device_list list = {.count = 0};
+    for (int t = 0; t < THREADS; ++t) {
+      timing[t].context = als_context(1);
+      if (!use(timing[t].context, pairs[p])) continue;
+      ALS_OK(timing[t].context, pd_device_list_of(timing[t].context, &list));
+      timing[t].device = list.device[0];
+    }
+    bool timed = list.count > 0 && list.device[0]->functions->timer_start != NULL;
+    for (int t = 0; t < THREADS && timed; ++t)
+      assert_int_equal(pthread_create(&timing[t].thread, NULL, time_often, &timing[t]), 0);
+    for (int t = 0; t < THREADS; ++t) {
+      if (timed) assert_int_equal(pthread_join(timing[t].thread, NULL), 0);
+      assert_int_equal(timing[t].failed, 0);
+      assert_int_equal(timing[t].impossible, 0);
+      als_context_end(timing[t].context);
+    }
+  }
+}
+
 static void wrong_devices_are_named(void **state) {
   (void)state;
   static const char *const wrong[] = {"cpu,",     ",cpu",    "cpu,gpu",  "cpu,cpu,",
@@ -298,6 +347,7 @@ int main(int count, char **arguments) {
       cmocka_unit_test(decompositions_agree),
       cmocka_unit_test(share_is_measured),
       cmocka_unit_test(a_share_that_does_not_fit_is_named),
+      cmocka_unit_test(several_members_time_one_device),
       cmocka_unit_test(wrong_devices_are_named),
       cmocka_unit_test(every_allocation_may_fail),
   };

@@ -198,34 +198,55 @@ static uint64_t opencl_device_memory_available(polyad_context *context,
   struct pd_opencl_state *state = pd_opencl_state_of(device);
   uint64_t limit = pd_opencl_services->memory_limit(context);
   if (state->memory_bytes < limit) limit = state->memory_bytes;
-  return limit > state->memory_in_use ? limit - state->memory_in_use : 0;
+  pthread_mutex_lock(&state->lock);
+  uint64_t used = state->memory_in_use;
+  pthread_mutex_unlock(&state->lock);
+  return limit > used ? limit - used : 0;
 }
 
 static polyad_status opencl_device_timer_start(polyad_context *context,
                                                const struct pd_device *device) {
   struct pd_opencl_state *state = pd_opencl_state_of(device);
+  cl_event start, before;
   PD_TRY(opencl_device_synchronize(context, device));
-  if (state->timer != NULL) (void)pd_cl.clReleaseEvent(state->timer);
-  state->timer = NULL;
-  return PD_CL(context, state, clEnqueueMarkerWithWaitList, (state->queue, 0, NULL, &state->timer));
+  PD_TRY(PD_CL(context, state, clEnqueueMarkerWithWaitList, (state->queue, 0, NULL, &start)));
+  pthread_mutex_lock(&state->lock);
+  before = state->timer;
+  state->timer = start;
+  pthread_mutex_unlock(&state->lock);
+  if (before != NULL) (void)pd_cl.clReleaseEvent(before);
+  return POLYAD_OK;
+}
+
+/* The time from the device's timer to an event that has passed. Where several members of a team
+ * have the same device, another may have started the timer anew: then the time is not known, and
+ * 0. The lock is held, so that nobody releases the event of the timer meanwhile. */
+static polyad_status since_timer_locked(polyad_context *context, struct pd_opencl_state *state,
+                                        cl_event end, double *seconds) {
+  cl_ulong from = 0, to = 0;
+  cl_int code = pd_cl.clGetEventProfilingInfo(state->timer, CL_PROFILING_COMMAND_END, sizeof from,
+                                              &from, NULL);
+  if (code == CL_PROFILING_INFO_NOT_AVAILABLE) return POLYAD_OK;
+  PD_TRY(pd_opencl_check(context, state, code, "clGetEventProfilingInfo"));
+  PD_TRY(PD_CL(context, state, clGetEventProfilingInfo,
+               (end, CL_PROFILING_COMMAND_END, sizeof to, &to, NULL)));
+  if (to > from) *seconds = 1e-9 * (double)(to - from);
+  return POLYAD_OK;
 }
 
 static polyad_status opencl_device_timer_stop(polyad_context *context,
                                               const struct pd_device *device, double *seconds) {
   struct pd_opencl_state *state = pd_opencl_state_of(device);
   cl_event end;
-  cl_ulong from = 0, to = 0;
   *seconds = 0;
   PD_TRY(PD_CL(context, state, clEnqueueMarkerWithWaitList, (state->queue, 0, NULL, &end)));
   polyad_status status = PD_CL(context, state, clWaitForEvents, (1, &end));
-  if (status == POLYAD_OK)
-    status = PD_CL(context, state, clGetEventProfilingInfo,
-                   (state->timer, CL_PROFILING_COMMAND_END, sizeof from, &from, NULL));
-  if (status == POLYAD_OK)
-    status = PD_CL(context, state, clGetEventProfilingInfo,
-                   (end, CL_PROFILING_COMMAND_END, sizeof to, &to, NULL));
+  if (status == POLYAD_OK) {
+    pthread_mutex_lock(&state->lock);
+    status = since_timer_locked(context, state, end, seconds);
+    pthread_mutex_unlock(&state->lock);
+  }
   (void)pd_cl.clReleaseEvent(end);
-  *seconds = 1e-9 * (double)(to - from);
   return status;
 }
 

@@ -26,7 +26,7 @@ struct pd_opencl_state {
   cl_context context;
   cl_command_queue queue;
   int compute_units;
-  uint64_t memory_bytes, memory_in_use;
+  uint64_t memory_bytes;
   /* How the backend is to be compiled; see backend_opencl.h. */
   bool is_cpu;
   int vector_bytes, lanes[PD_ROWS_TILES], vectors[PD_ROWS_TILES];
@@ -34,6 +34,7 @@ struct pd_opencl_state {
   pthread_mutex_t lock; /* guards all below, and arguments of kernels until they are enqueued */
   struct pd_opencl_buffer *buffers;
   uintptr_t next_address; /* of addresses that no buffer has had */
+  uint64_t memory_in_use; /* bytes of the buffers */
   cl_event timer;
   cl_kernel rows[2][PD_ROWS_KINDS][PD_ROWS_CLASSES][PD_ROWS_TILES];
   cl_kernel entries[2][PD_CL_ENTRIES];
