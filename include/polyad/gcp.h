@@ -5,6 +5,10 @@
 
 #include <polyad/plan.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /** What a model is measured by: f(x, m) of a value x and its model m (Hong, Kolda and Duersch 2020,
  *  table 1). */
 typedef enum polyad_loss {
@@ -38,4 +42,7 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_gcp_objective(
     polyad_context *context, const polyad_plan *plan, polyad_workspace *workspace, polyad_loss loss,
     const void *const *factors, double *objective, void *const *gradients);
 
+#ifdef __cplusplus
+}
+#endif
 #endif
