@@ -102,8 +102,7 @@ static int run(struct bench *bench, int which, const char *command) {
   cli_computing_end();
   cli_phase(CLI_WRITE);
   if (status == 0) status = write_object(bench, command);
-  if (status == 0) status = cli_finish_output();
-  return status == 0 ? cli_signal_status() : status;
+  return status == 0 ? cli_finish_output() : status;
 }
 
 static int find_kernel(const char *name, int *which) {

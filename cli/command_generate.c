@@ -185,6 +185,5 @@ int cli_generate(int argc, char **argv) {
   status = cli_session_open(&g.session);
   if (status == 0) status = run(&g);
   cli_session_close(&g.session);
-  if (status == 0) status = cli_finish_output();
-  return status == 0 ? cli_signal_status() : status;
+  return status == 0 ? cli_finish_output() : status;
 }

@@ -169,8 +169,7 @@ static int run(struct predict *p) {
   if (status == 0) status = write_predicted(p);
   if (status == 0) status = write_json(p);
   if (status == 0 && cli_shows_results(&p->session, p->output)) print_score(p);
-  if (status == 0) status = cli_finish_output();
-  return status == 0 ? cli_signal_status() : status;
+  return status == 0 ? cli_finish_output() : status;
 }
 
 int cli_predict(int argc, char **argv) {

@@ -323,8 +323,7 @@ static int run(struct rank *rank) {
   tell_stopped(rank);
   int told = cli_finish_output();
   status = write_json(rank);
-  if (status == 0) status = told;
-  return status == 0 ? cli_signal_status() : status;
+  return status == 0 ? told : status;
 }
 
 int cli_rank(int argc, char **argv) {

@@ -236,7 +236,7 @@ static int run(struct tucker *tucker, int argc, char **argv) {
   if (status == 0)
     cli_tell_stopped(&tucker->session, &tucker->info,
                      tucker->output != NULL ? tucker->output : tucker->report, NULL);
-  return status == 0 ? cli_signal_status() : status;
+  return status;
 }
 
 int cli_tucker(int argc, char **argv) {

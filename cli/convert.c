@@ -38,7 +38,7 @@ static int run(struct convert *convert) {
     if (status == 0) status = cli_finish_output();
   }
   polyad_tensor_destroy(tensor);
-  return status == 0 ? cli_signal_status() : status;
+  return status;
 }
 
 static const struct cli_option option_table[] = {CLI_READ_OPTIONS(struct convert),

@@ -439,8 +439,7 @@ static int run(struct cpd *cpd, int argc, char **argv) {
   if (status == 0) status = cli_team_gather(session, cpd->plan, &cpd->members);
   cli_phase(CLI_WRITE);
   if (status == 0 && cli_team_first(session)) status = write_all(cpd, argc, argv);
-  status = cli_team_agree(session, status);
-  return status == 0 ? cli_signal_status() : status;
+  return cli_team_agree(session, status);
 }
 
 int cli_cpd(int argc, char **argv) {

@@ -103,7 +103,10 @@ static int unknown_command(const char *name) {
 
 static int run_command(int argc, char **argv) {
   for (int k = 0; k < COMMANDS; ++k)
-    if (strcmp(argv[0], commands[k].name) == 0) return commands[k].run(argc, argv);
+    if (strcmp(argv[0], commands[k].name) == 0) {
+      int status = commands[k].run(argc, argv);
+      return status == 0 ? cli_signal_status() : status; /* what there was to keep is kept */
+    }
   return unknown_command(argv[0]);
 }
 
