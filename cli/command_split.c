@@ -6,6 +6,7 @@
 #include "text.h"
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { PARTS = 3, NAME_BYTES = 4096 };
 
@@ -61,12 +62,15 @@ static int parse(struct split *split, int argc, char **argv) {
   split->file = argv[first];
   if (split->output == NULL)
     return cli_usage_error("the files' names are missing; give --output PREFIX");
+  if (strcmp(split->output, "-") == 0)
+    return cli_usage_error("--output - found; expected the beginning of the files' names");
   if (!isnan(split->validation) && split->test + split->validation >= 1)
     return cli_usage_error("--test %g and --validation %g leave nothing to fit to", split->test,
                            split->validation);
   if (split->session.zeros == NULL) split->session.zeros = "keep";
+  const char *type = split->type[0] == '.' ? split->type + 1 : split->type;
   for (int k = 0; k < PARTS; ++k)
-    if (snprintf(split->name[k], NAME_BYTES, "%s-%s.%s", split->output, words[k], split->type) >=
+    if (snprintf(split->name[k], NAME_BYTES, "%s-%s.%s", split->output, words[k], type) >=
         NAME_BYTES)
       return cli_usage_error("--output is too long");
   return cli_check_tensor_name(split->name[0]);
@@ -157,8 +161,7 @@ static int run(struct split *split) {
   cli_phase(CLI_WRITE);
   status = done == POLYAD_OK ? write_parts(split) : cli_library_failure(session->context);
   cli_computing_end();
-  if (status == 0) status = report(split);
-  return status == 0 ? cli_signal_status() : status;
+  return status == 0 ? report(split) : status;
 }
 
 int cli_split(int argc, char **argv) {

@@ -50,13 +50,13 @@ void cli_print_components(const polyad_ktensor *model, const polyad_tensor *outl
   uint64_t rank = polyad_ktensor_rank(model);
   const struct cli_numbers weights = {polyad_ktensor_weights((polyad_ktensor *)(uintptr_t)model),
                                       polyad_ktensor_type(model), rank, 1};
-  double total = 0;
+  double mean = 0; /* the sum of weights may be more than a double holds */
   for (uint64_t r = 0; r < rank; ++r)
-    total += cli_number(&weights, r);
+    mean += cli_number(&weights, r) / (double)rank;
   for (uint64_t r = 0; r < rank; ++r) {
     double weight = cli_number(&weights, r);
     printf("\ncomponent %llu   weight %.6g", (unsigned long long)r + 1, weight);
-    if (total > 0) printf("   (%.0f%% of all weights)", 100 * weight / total);
+    if (mean > 0) printf("   (%.0f%% of all weights)", 100 * (weight / mean) / (double)rank);
     fputs("\n", stdout);
     for (int n = 0; n < polyad_ktensor_order(model); ++n)
       print_mode(model, outline, n, r, top);

@@ -53,13 +53,21 @@ static void print_text(const struct info *info) {
   print_modes(info);
 }
 
+/* Sums and products of bytes that 64 bits do not hold are the most that they do. */
+static uint64_t sum(uint64_t a, uint64_t b) {
+  uint64_t bytes;
+  return __builtin_add_overflow(a, b, &bytes) ? UINT64_MAX : bytes;
+}
+
 /* Bytes of the factors of a rank. */
 static uint64_t factor_bytes(const struct info *info) {
   uint64_t rows = 0, bytes;
   for (int n = 0; n < polyad_tensor_order(info->tensor); ++n)
-    if (__builtin_add_overflow(rows, polyad_tensor_dims(info->tensor)[n], &rows)) return UINT64_MAX;
+    rows = sum(rows, polyad_tensor_dims(info->tensor)[n]);
   uint64_t width = cli_precision(&info->session) == POLYAD_F32 ? 4 : 8;
-  if (__builtin_mul_overflow(rows, info->rank * width, &bytes)) return UINT64_MAX;
+  if (__builtin_mul_overflow(rows, info->rank, &bytes) ||
+      __builtin_mul_overflow(bytes, width, &bytes))
+    return UINT64_MAX;
   return bytes;
 }
 
@@ -86,13 +94,13 @@ static int add_format(struct info *info, const char *name, cJSON *list) {
     cli_json_count(item, "bytes_format", bytes);
     if (info->rank > 0) {
       cli_json_count(item, "bytes_factors", factors);
-      cli_json_count(item, "bytes", bytes + factors);
+      cli_json_count(item, "bytes", sum(bytes, factors));
     }
     if (cli_shows_results(&info->session, NULL)) {
       printf("%-14s %s", name, cli_bytes(text, bytes));
       if (info->rank > 0)
         printf(" and factors of rank %llu: %s", (unsigned long long)info->rank,
-               cli_bytes(more, bytes + factors));
+               cli_bytes(more, sum(bytes, factors)));
       puts("");
     }
   }

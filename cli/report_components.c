@@ -148,9 +148,9 @@ static void draw_components(struct cli_page *page, struct maps *maps) {
   const struct cli_model *model = &page->report->model;
   struct cli_html *html = &page->html;
   uint64_t rank = cli_model_columns(model, 0), shown = least(rank, page->report->components);
-  double total = 0;
+  double mean = 0; /* the sum of weights may be more than a double holds */
   for (uint64_t r = 0; r < rank; ++r)
-    total += fabs(cli_model_weight(model, r));
+    mean += fabs(cli_model_weight(model, r)) / (double)rank;
   cli_html_raw(html, "<h2 id=\"components\">Components</h2><p>The model is the sum of its "
                      "components; each is its weight times one column of strengths for every "
                      "mode. ");
@@ -163,9 +163,9 @@ static void draw_components(struct cli_page *page, struct maps *maps) {
     cli_html_print(html, "<section><h3 id=\"component-%llu\">Component %llu: weight ",
                    (unsigned long long)r + 1, (unsigned long long)r + 1);
     cli_html_real(html, weight);
-    if (total > 0) {
+    if (mean > 0) {
       cli_html_raw(html, " (");
-      cli_html_percent(html, fabs(weight) / total);
+      cli_html_percent(html, fabs(weight) / mean / (double)rank);
       cli_html_raw(html, " of all weights)");
     }
     cli_html_raw(html, "</h3><div class=\"panels\">");

@@ -93,15 +93,15 @@ static polyad_status check_fixed(const struct projection *p, const polyad_fixed_
   PD_EXPECT(context, entry->mode >= 0 && entry->mode < p->model->order && p->projected[entry->mode],
             "an entry is fixed in mode %d; expected one of the projected modes",
             pd_shown_mode(context, entry->mode));
-  if (entry->component >= p->model->rank ||
-      (entry->index != POLYAD_EVERY_INDEX && entry->index >= p->tensor->dims[entry->mode]))
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                   "an entry is fixed in component %llu, row %llu of mode %d, which has %llu and "
-                   "%llu",
-                   (unsigned long long)pd_shown(context, entry->component),
-                   (unsigned long long)pd_shown(context, entry->index),
-                   pd_shown_mode(context, entry->mode), (unsigned long long)p->model->rank,
-                   (unsigned long long)p->tensor->dims[entry->mode]);
+  PD_EXPECT(context, entry->component < p->model->rank,
+            "an entry is fixed in component %llu; the model has %llu",
+            (unsigned long long)pd_shown(context, entry->component),
+            (unsigned long long)p->model->rank);
+  PD_EXPECT(context,
+            entry->index == POLYAD_EVERY_INDEX || entry->index < p->tensor->dims[entry->mode],
+            "an entry is fixed in row %llu of mode %d, which has %llu rows",
+            (unsigned long long)pd_shown(context, entry->index),
+            pd_shown_mode(context, entry->mode), (unsigned long long)p->tensor->dims[entry->mode]);
   if (!isfinite(entry->value) || (entry->value < 0 && p->kind != POLYAD_KIND_SIGNED))
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                    "an entry is fixed at %g; expected a finite number%s", entry->value,

@@ -97,7 +97,7 @@ static polyad_status updater_state_check_state(polyad_context *context, const ch
   state_dims(&updater->model, mode, dims);
   for (int n = 0; same && n < model->order; ++n)
     same = state->dims[n] == dims[n];
-  if (!same) return refuse(context, path, "sums of other dims");
+  if (!same) return refuse(context, path, "sums of other dims or of another growing mode");
   const double *head = state->factor[mode];
   if (head[0] != version_of(updater) || head[3] != mode)
     return refuse(context, path, "no sums of this growing mode and kind of model");

@@ -99,8 +99,8 @@ static void assess(polyad_context *context, const struct polyad_format *format,
     snprintf(reason, PD_REASON_BYTES, "it has no variant '%s'; expected one of: %s",
              request->variant, format->variants);
   else if (traits->order < format->min_order || traits->order > format->max_order)
-    snprintf(reason, PD_REASON_BYTES, "the tensor has %d modes; expected %d to %d", traits->order,
-             format->min_order, format->max_order);
+    snprintf(reason, PD_REASON_BYTES, "the tensor has %d mode%s; expected %d to %d", traits->order,
+             traits->order == 1 ? "" : "s", format->min_order, format->max_order);
   else if (request->compute != POLYAD_COMPUTE_NATIVE && !format->reduced)
     snprintf(reason, PD_REASON_BYTES,
              "it computes in the plan's precision only; formats for tensor cores do others");

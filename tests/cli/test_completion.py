@@ -98,6 +98,13 @@ def test_parts_have_all_entries_and_labels(polyad):
         "test": 20, "validation": 8, "train": 52}
 
 
+def test_names_of_parts(polyad):
+    """A dot before the extension is not written twice; standard output cannot hold several files."""
+    polyad.ok("split", "good.tns", "--test", "0.4", "-o", "part", "--type", ".tns")
+    assert polyad.path("part-test.tns").exists() and polyad.path("part-train.tns").exists()
+    polyad.fails(2, "split", "good.tns", "-o", "-", says="--output - found; expected the beginning")
+
+
 def test_negatives_are_ranked_below(polyad):
     """The model knows which cells there are: every positive is above its negatives."""
     polyad.write("x.tns", "".join(f"{i} {j} 1\n" for i in range(1, 13) for j in range(1, 21)

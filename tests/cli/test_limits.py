@@ -113,6 +113,14 @@ def test_huge_dims_are_refused_with_bytes(polyad):
     polyad.fails(1, "cpd", "gap.tns", "-r", "16", "--memory-limit", "8G", says=("limit",))
 
 
+def test_bytes_beyond_64_bits_are_the_most_that_there_are(polyad):
+    most = 2**64 - 1
+    for rank in (most, most // 8, most // 48):
+        for row in polyad.json("info", "good.tns", "-r", rank)["formats"]:
+            assert "reason" in row or row["bytes"] == min(row["bytes_format"] + row["bytes_factors"], most)
+            assert "reason" in row or row["bytes_factors"] == min(6 * 8 * rank, most)
+
+
 # ---- J04, J05 signals
 
 class Running:
@@ -191,6 +199,31 @@ def test_j04_while_writing(polyad, arguments):
     assert left in ([], [name])
     if left:
         polyad.ok("info", name)
+
+
+PIPE = 4096  # bytes that a pipe holds
+
+
+@pytest.mark.parametrize("arguments", [
+    ("cpd", "x.ptn", "-r", "2", "-o", "-"), ("tucker", "x.ptn", "-r", "2", "-o", "-"),
+    ("convert", "x.ptn", "-"), ("predict", "m.ptm", "x.ptn", "-o", "-"),
+    ("project", "m.ptm", "x.ptn", "--mode", "1", "-o", "-"), ("update", "m.ptm", "x.ptn", "--mode", "1", "-o", "-"),
+    ("anomalies", "m.ptm", "x.ptn", "--top", "5000", "-o", "-")],
+    ids=lambda arguments: arguments[0])
+def test_j04_results_that_are_being_written_are_whole(polyad, arguments):
+    """To a pipe that nobody reads yet; the status is the signal's all the same."""
+    polyad.ok("generate", "x.ptn", "--dims", "9000,3,2", "--nnz", "20000")
+    polyad.ok("cpd", "x.ptn", "-r", "2", "-i", "1", "-o", "m.ptm")
+    whole = polyad.ok(*arguments, "--quiet").out
+    assert len(whole) > 2 * PIPE
+    process = subprocess.Popen([COMMAND, *arguments, "--quiet"], cwd=polyad.folder, stdout=subprocess.PIPE,
+                               pipesize=PIPE)
+    with process.stdout as pipe:
+        begin = pipe.read(1)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.1)
+        assert begin + pipe.read() == whole
+    assert process.wait(60) == 130
 
 
 def test_j04_while_waiting_for_input(polyad):

@@ -84,6 +84,8 @@ def test_fixed_entries(polyad):
                      says="--fix")
     polyad.fails(1, "project", "model.ptm", "new.csv", "--mode", "day", "--fix", "place:1=0",
                  says="expected one of the projected modes")
+    polyad.fails(1, "project", "model.ptm", "new.csv", "--mode", "day", "--fix", "day:9=1",
+                 says="error: an entry is fixed in component 9; the model has 2\n")
     polyad.fails(1, "project", "model.ptm", "new.csv", "--mode", "day", "--fix", "day:1=-1",
                  says="at least 0")
 

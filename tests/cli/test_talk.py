@@ -66,6 +66,14 @@ def test_shares_of_an_extreme_core_are_told(polyad):
     assert shares[0] == 64 and sum(shares) == pytest.approx(100, abs=len(shares))
 
 
+def test_shares_of_weights_whose_sum_overflows_are_told(polyad):
+    polyad.write("huge.tns", "".join(f"{i} {i} {i} 1.5e308\n" for i in (1, 2, 3, 4)))
+    out = polyad.ok("cpd", "huge.tns", "-r", "4", "--init", "hosvd",
+                    "--report", "huge.html").out.decode()
+    page = polyad.path("huge.html").read_text()
+    assert out.count("(25% of all weights)") == page.count("(25.0 % of all weights)") == 4
+
+
 # ---- several starts -----------------------------------------------------------------------------
 
 def test_every_start_is_told(polyad):
