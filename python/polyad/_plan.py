@@ -365,10 +365,13 @@ class Plan:
         gradients = [np.empty_like(matrix) for matrix in matrices]
         ctx.check(lib.polyad_workspace_create(ctx.pointer, self._handle, rank, made))
         try:
-            ctx.check(lib.polyad_gcp_objective(
-                ctx.pointer, self._handle, made[0], _LOSSES[loss],
+            status = ctx.run(
+                lib.polyad_gcp_objective, self._handle, made[0], _LOSSES[loss],
                 ffi.new("void *[]", [pointer(matrix) for matrix in matrices]), objective,
-                ffi.new("void *[]", [pointer(gradient) for gradient in gradients])))
+                ffi.new("void *[]", [pointer(gradient) for gradient in gradients]))
+            if ctx.interrupted:
+                raise Interrupted("interrupted while all cells were being visited")
+            ctx.check(status)
         finally:
             lib.polyad_workspace_destroy(made[0])
         return float(objective[0]), gradients

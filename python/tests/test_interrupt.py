@@ -96,6 +96,16 @@ def test_interrupt_while_planning(random_tensor, monkeypatch):
     assert polyad.cp_als(x, 3, max_iters=1).info["iterations"] == 1
 
 
+def test_interrupt_while_all_cells_are_visited():
+    shape = (4000, 4000, 4000)
+    plan = polyad.Plan(polyad.SparseTensor(np.zeros((1, 3), dtype=int), [1.0], shape=shape), 3,
+                       kernel="phi")
+    factors = [np.zeros((size, 3)) for size in shape]
+    threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(polyad.Interrupted, match="cells"):
+        plan.gcp_objective(factors, "bernoulli-logit")
+
+
 def test_beside_a_handler_of_another_package(random_tensor):
     # polars puts one before Python's as soon as it computes.
     polars = pytest.importorskip("polars")

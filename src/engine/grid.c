@@ -109,6 +109,7 @@ static void sum_of_squares(const struct model *model, double *sum, double *const
 
 /* One thread's columns and sums. */
 struct walker {
+  const polyad_context *context;
   const struct model *model;
   int loss;
   bool slopes; /* gradients are wanted */
@@ -185,6 +186,7 @@ static void grid_pull(struct walker *w, uint64_t first, uint64_t count) {
   }
 }
 
+/* Ends early after polyad_cancel(): a grid may have more cells than anybody waits for. */
 static void grid_walk(struct walker *w) {
   const struct model *model = w->model;
   uint64_t rank = model->rank, rows = model->dims[model->longest], index[POLYAD_MAX_ORDER];
@@ -195,10 +197,12 @@ static void grid_walk(struct walker *w) {
       grid_index(model, first + c, index);
       grid_multiply(model, index, -1, w->product + c * rank);
     }
-    for (uint64_t i = 0; i < rows; i += BLOCK)
+    for (uint64_t i = 0; i < rows; i += BLOCK) {
+      if (pd_cancelled(w->context)) return;
       for (uint64_t c = 0; c < count; ++c)
         grid_cells(w, i, rows - i < BLOCK ? rows - i : BLOCK, w->product + c * rank,
                    w->pulled + c * rank);
+    }
     if (w->slopes) grid_pull(w, first, count);
   }
 }
@@ -223,7 +227,8 @@ static polyad_status grid_walk_all(polyad_context *context, int loss, const stru
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int t = 0; t < threads; ++t) {
     double *mine = room + (uint64_t)t * each;
-    walker[t] = (struct walker){.model = model,
+    walker[t] = (struct walker){.context = context,
+                                .model = model,
                                 .loss = loss,
                                 .slopes = gradients != NULL,
                                 .begin = pd_part_begin(model->columns, t, threads),
@@ -234,6 +239,8 @@ static polyad_status grid_walk_all(polyad_context *context, int loss, const stru
                                 .gradient = mine};
     grid_walk(&walker[t]);
   }
+  if (pd_cancelled(context))
+    PD_TRY_CLEANUP(pd_fail(context, POLYAD_CANCELLED, "the sum over all cells was cancelled"));
   for (int t = 0; t < threads; ++t)
     *sum += walker[t].sum;
   for (int n = 0; n < model->order && gradients != NULL; ++n)

@@ -204,6 +204,13 @@ static void test_refusals(void **state) {
   assert_int_equal(
       polyad_gcp_objective(context, plan, workspace, POLYAD_LOSS_POISSON, factor, &sum, none),
       POLYAD_INVALID_ARGUMENT);
+  polyad_cancel(context); /* only what visits every cell is long enough to be ended */
+  assert_int_equal(polyad_gcp_objective(context, plan, workspace, POLYAD_LOSS_BERNOULLI_LOGIT,
+                                        factor, &sum, NULL),
+                   POLYAD_CANCELLED);
+  assert_int_equal(
+      polyad_gcp_objective(context, plan, workspace, POLYAD_LOSS_POISSON, factor, &sum, NULL),
+      POLYAD_OK);
   polyad_workspace_destroy(workspace);
   polyad_plan_destroy(plan);
   polyad_tensor_destroy(tensor);
