@@ -1,8 +1,8 @@
-#define _GNU_SOURCE /* sync_file_range */
 #include "io/atomic_file.h"
 #include "io/compressor.h"
 #include "io/system_calls.h"
 #include "io/temporary.h"
+#include "io/wide_write.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,7 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PATH_BYTES = PD_PATH_BYTES, BUFFER_BYTES = 1 << 20, EARLY_BYTES = 4 << 20, MOST_LINKS = 40 };
+enum {
+  PATH_BYTES = PD_PATH_BYTES,
+  BUFFER_BYTES = 1 << 20,
+  EARLY_BYTES = 4 << 20,   /* appended until the disk begins with them */
+  EARLY_PATCH = 256 << 10, /* in one piece elsewhere */
+  MOST_LINKS = 40
+};
 
 struct pd_output {
   polyad_context *context;
@@ -122,19 +128,22 @@ polyad_status pd_output_open(polyad_context *context, const char *path,
 
 /* The disk writes a large file while the rest of it is made, so that the end waits for less. */
 static void begin_writing(struct pd_output *output) {
-#ifdef SYNC_FILE_RANGE_WRITE
-  (void)sync_file_range(output->file, (off_t)output->begun,
-                        (off_t)(output->written - output->begun), SYNC_FILE_RANGE_WRITE);
-#endif
+  pd_sys_begin_writing(output->file, output->begun, output->written - output->begun);
   output->begun = output->written;
 }
 
+/* Our own file is written at offsets, since several threads have no common position. */
 static polyad_status write_out(void *user, const void *data, size_t size) {
   struct pd_output *output = user;
-  if (pd_sys_write(output->file, data, size) < 0) return atomic_file_fail(output, "write");
+  bool own = output->temporary.path[0] != '\0', wide = own && size >= PD_WIDE_WRITE_LEAST;
+  int done = wide ? pd_wide_write(output->context, output->file, output->temporary.path, data, size,
+                                  output->written)
+             : own ? pd_sys_write_at(output->file, data, size, output->written)
+                   : pd_sys_write(output->file, data, size);
+  if (done < 0) return atomic_file_fail(output, "write");
   output->written += size;
-  if (output->temporary.path[0] != '\0' && output->written - output->begun >= EARLY_BYTES)
-    begin_writing(output);
+  if (wide) output->begun = output->written;
+  if (own && output->written - output->begun >= EARLY_BYTES) begin_writing(output);
   return POLYAD_OK;
 }
 
@@ -181,8 +190,10 @@ bool pd_output_can_patch(const struct pd_output *output) {
 polyad_status pd_output_patch(struct pd_output *output, uint64_t offset, const void *data,
                               size_t size) {
   PD_TRY(atomic_file_flush(output, false));
-  return pd_sys_write_at(output->file, data, size, offset) < 0 ? atomic_file_fail(output, "write")
-                                                               : POLYAD_OK;
+  if (pd_sys_write_at(output->file, data, size, offset) < 0)
+    return atomic_file_fail(output, "write");
+  if (size >= EARLY_PATCH) pd_sys_begin_writing(output->file, offset, size);
+  return POLYAD_OK;
 }
 
 /* Makes the rename durable. The new file is whole and in its place by then, so a directory that

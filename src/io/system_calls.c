@@ -1,3 +1,4 @@
+#define _GNU_SOURCE /* fallocate, O_DIRECT, sync_file_range */
 #include "io/system_calls.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -5,9 +6,12 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <linux/magic.h>
+#include <sys/vfs.h>
+#endif
 
 static int above_standard(int file) {
   if (file < 0 || file > 2) return file;
@@ -31,6 +35,19 @@ int pd_sys_open_write(const char *path) { return open_again(path, O_WRONLY, 0); 
 
 int pd_sys_create(const char *path, mode_t mode) {
   return open_again(path, O_RDWR | O_CREAT | O_EXCL, mode);
+}
+
+int pd_sys_open_direct(const char *path) {
+#ifdef __linux__
+  struct statfs about;
+  int file = open_again(path, O_WRONLY | O_DIRECT, 0);
+  if (file < 0 || fstatfs(file, &about) < 0 || about.f_type != TMPFS_MAGIC) return file;
+  (void)close(file);
+#else
+  (void)path;
+#endif
+  errno = ENOTSUP;
+  return -1;
 }
 
 int pd_sys_duplicate(int file) { return fcntl(file, F_DUPFD_CLOEXEC, 3); }
@@ -134,6 +151,31 @@ int pd_sys_allocate(int file, uint64_t bytes) {
   return error == 0 ? 0 : -1;
 }
 
+int pd_sys_take_room(int file, uint64_t offset, uint64_t bytes) {
+#ifdef __linux__
+  struct held_signals signals;
+  int done;
+  hold_signals(&signals);
+  do
+    done = fallocate(file, 0, (off_t)offset, (off_t)bytes);
+  while (done < 0 && errno == EINTR);
+  release_signals(&signals, done < 0);
+  return done;
+#else
+  (void)file, (void)offset, (void)bytes;
+  errno = ENOTSUP;
+  return -1;
+#endif
+}
+
+void pd_sys_begin_writing(int file, uint64_t offset, uint64_t bytes) {
+#ifdef SYNC_FILE_RANGE_WRITE
+  (void)sync_file_range(file, (off_t)offset, (off_t)bytes, SYNC_FILE_RANGE_WRITE);
+#else
+  (void)file, (void)offset, (void)bytes;
+#endif
+}
+
 int pd_sys_sync(int file) {
   int done;
   do
@@ -149,9 +191,3 @@ int pd_sys_close(int file) {
 }
 
 int pd_sys_rename(const char *from, const char *to) { return rename(from, to); }
-
-const char *pd_errno_text(char text[PD_ERRNO_BYTES], int error) {
-  if (strerror_r(error, text, PD_ERRNO_BYTES) != 0)
-    (void)snprintf(text, PD_ERRNO_BYTES, "error %d", error);
-  return text;
-}

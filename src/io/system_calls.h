@@ -14,6 +14,9 @@
 int pd_sys_open_read(const char *path);
 /** Opens an existing file, such as a device or a pipe, for writing. */
 int pd_sys_open_write(const char *path);
+/** Opens a file for writes past the page cache, whose bytes, addresses and sizes are those of whole
+ *  pages. Fails where there is no such way, and on file systems that are in memory anyway. */
+int pd_sys_open_direct(const char *path);
 /** Creates a file that does not exist yet. */
 int pd_sys_create(const char *path, mode_t mode);
 /** Another descriptor of an open file. */
@@ -31,6 +34,11 @@ int pd_sys_write(int file, const void *buffer, size_t size);
 int pd_sys_write_at(int file, const void *buffer, size_t size, uint64_t offset);
 /** Makes a file at least `bytes` long and takes the room for them on the disk. */
 int pd_sys_allocate(int file, uint64_t bytes);
+/** Makes a file at least so long and takes the room for the part at `offset`, where the file system
+ *  can do so at once. */
+int pd_sys_take_room(int file, uint64_t offset, uint64_t bytes);
+/** Lets the disk begin with what was written, and does not wait for it. */
+void pd_sys_begin_writing(int file, uint64_t offset, uint64_t bytes);
 /** Makes written data durable. */
 int pd_sys_sync(int file);
 /** Closes; fails when written data was lost. */
