@@ -8,12 +8,12 @@ usage: bench/ranks_cpu.py --tensors DIR --output results.json [--polyad build/po
 
 SPLATT is a splatt built with MPI by the same MPI; without it polyad runs alone. It runs with the numbers of
 --splatt-ranks; where it fails, as its version 2.0.0 did on four processes, the row has its message. Every process has one
-thread; more processes than processors share them, which predictions, made for as many machines, do not
-know: such rows say so. In every round all programs run once on every tensor, one after the other. With
+thread, and all are on one machine, which predictions know (--ranks-per-host); rows say where processes were more than
+processors. In every round all programs run once on every tensor, one after the other. With
 --limit no round begins after so many seconds, but for the first of each tensor; rows have their rounds. The
 time of an iteration is the median over the iterations 3 and later of all rounds; polyad's by its trace,
-with the fit, SPLATT's by what it prints, in milliseconds. Rate and latency of the messages between two
-processes are measured first, by mpi4py where it is there, and given to polyad plan."""
+with the fit, SPLATT's by what it prints, in milliseconds. Seconds of a message between two processes are
+measured first, by mpi4py where it is there, and given to polyad plan."""
 import os
 import re
 import shlex
@@ -29,32 +29,29 @@ PING = """
 from mpi4py import MPI
 import numpy as np, time
 c, r = MPI.COMM_WORLD, MPI.COMM_WORLD.Get_rank()
-def once(n, times):
-    a, b = np.ones(n, np.uint8), np.ones(n, np.uint8)
-    c.Barrier()
-    began = time.perf_counter()
-    for _ in range(times):
-        c.Sendrecv(a, 1 - r, 0, b, 1 - r, 0)
-    return (time.perf_counter() - began) / times
-small, large = once(1, 2000), once(1 << 24, 20)
+a, b = np.ones(1, np.uint8), np.ones(1, np.uint8)
+c.Barrier()
+began = time.perf_counter()
+for _ in range(2000):
+    c.Sendrecv(a, 1 - r, 0, b, 1 - r, 0)
 if r == 0:
-    print((1 << 24) / (large - small), small)
+    print((time.perf_counter() - began) / 2000)
 """
 
 
-def network(launcher):
-    """Bytes a second that each of two processes sends while it receives, and seconds of a message."""
+def latency_between(launcher):
+    """Seconds of a message between two processes; what polyad plan takes by default where mpi4py is missing."""
     done = subprocess.run([*launcher, "-n", "2", sys.executable, "-c", PING], capture_output=True, text=True,
                           env={**os.environ, "OMP_NUM_THREADS": "1"})
-    return [float(word) for word in done.stdout.split()] if done.returncode == 0 else [12.5e9, 5e-6]
+    return float(done.stdout) if done.returncode == 0 else 1e-6
 
 
-def predicted(options, path, rate, latency):
+def predicted(options, path, latency):
     told = cpu_script.record_of([
         options.polyad, "plan", path, "-r", str(options.rank), "--threads", "1", "--ranks",
-        str(max(options.counts)), "--network", str(int(rate)), "--latency", repr(latency), "--quiet",
-        "--json", "-"])
-    return {row["ranks"]: row for row in told["predictions"]}
+        str(max(options.counts)), "--ranks-per-host", str(max(options.counts)), "--host-latency", repr(latency),
+        "--quiet", "--json", "-"])
+    return told, {row["ranks"]: row for row in told["predictions"]}
 
 
 def polyad_times(options, path, count):
@@ -78,10 +75,10 @@ def splatt_times(options, path, count):
     return times[2:], float(fits[-1]) if fits else None
 
 
-def measure(options, name, rate, latency):
+def measure(options, name, latency):
     binary = tensors.path(options.tensors, name, ".ptn", options.polyad)
     text = tensors.path(options.tensors, name, ".tns", options.polyad) if options.splatt else None
-    before = predicted(options, binary, rate, latency)
+    told, before = predicted(options, binary, latency)
     ours, theirs, failed, fits = {c: [] for c in options.counts}, {c: [] for c in options.counts}, {}, {}
     rounds = 0
     while rounds < options.rounds and (rounds == 0 or time.monotonic() < options.until):
@@ -98,13 +95,14 @@ def measure(options, name, rate, latency):
                 same = [m["nnz"] for m in members]
                 assert max(same) == before[count]["nnz_most"], "what was counted is what was shared"
     for count in options.counts:
-        seconds, told = statistics.median(ours[count]), before[count]["seconds"]
+        seconds, expected = statistics.median(ours[count]), before[count]["seconds"]
         row = {"tensor": name, "ranks": count, "nnz": last["nnz"], "dims": last["dims"],
                "rounds": rounds, "grid": before[count]["grid"], "shared_processors": count > (os.cpu_count() or 1),
-               "predicted_seconds": told, "seconds": seconds, "seconds_least": min(ours[count]),
-               "seconds_most": max(ours[count]), "predicted_over_measured": told / seconds,
+               "predicted_seconds": expected, "seconds": seconds, "seconds_least": min(ours[count]),
+               "seconds_most": max(ours[count]), "predicted_over_measured": expected / seconds,
                "efficiency": statistics.median(ours[options.counts[0]]) / (count * seconds),
                "predicted_efficiency": before[count]["efficiency"]}
+        row |= {key: told[key] for key in ("host_bytes_per_second", "process_bytes_per_second", "host_speedup")}
         if count in failed:
             row["splatt_failed"] = failed[count]
         elif theirs[count]:
@@ -130,12 +128,11 @@ def main():
     options.launcher = shlex.split(options.mpirun)
     options.counts = [int(word) for word in options.ranks.split(",")]
     options.splatt_counts = [int(word) for word in options.splatt_ranks.split(",")] if options.splatt else []
-    rate, latency = network(options.launcher)
+    latency = latency_between(options.launcher)
     record = cpu_script.begin(options, rank=options.rank, precision="f64", iterations=options.iterations,
-                              rounds=options.rounds, processors=os.cpu_count(), network_bytes_per_second=rate,
-                              network_latency=latency)
+                              rounds=options.rounds, processors=os.cpu_count(), host_latency=latency)
     for name in tensors.names(options.names):
-        for row in measure(options, name, rate, latency):
+        for row in measure(options, name, latency):
             record["results"].append(row)
             print("{tensor}, {ranks} ranks: {seconds:.4f} s an iteration, {predicted_seconds:.4f} "
                   "predicted".format(**row), row.get("splatt_over_polyad", ""), flush=True)

@@ -4,6 +4,7 @@
 #include "names.h"
 #include "phases.h"
 #include "text.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +14,9 @@ enum { SIZES_MOST = 12, USUAL_MOST = 1024, RANKS_MOST = 65536, ITERATIONS = 5 };
 
 struct plan {
   struct cli_session session;
-  const char *file, *format, *network;
-  uint64_t rank, ranks, memory;
-  double latency, seconds;
+  const char *file, *format, *network, *host_bandwidth;
+  uint64_t rank, ranks, ranks_per_host, memory;
+  double latency, host_latency, seconds;
   polyad_tensor *tensor;
   polyad_scale_options options;
   int sizes[SIZES_MOST], count;
@@ -38,8 +39,17 @@ static const struct cli_option option_table[] = {
         struct plan, SIZE, memory, "memory", "SIZE",
         "memory of each process, such as 128G: says which\nnumbers of processes have enough"),
     CLI_OPTION(struct plan, TEXT, network, "network", "RATE",
-               "of each process, such as 100Gbit (default) or, in\nbytes, 12G a second"),
+               "of each machine, such as 100Gbit (default) or, in\nbytes, 12G a second"),
     CLI_OPTION(struct plan, REAL, latency, "latency", "SECONDS", "of a message (default 5e-6)"),
+    CLI_OPTION(struct plan, COUNT, ranks_per_host, "ranks-per-host", "N",
+               "processes of one machine, which share its memory,\nprocessors and network "
+               "(default 1)",
+               .least = 1, .most = RANKS_MOST),
+    CLI_OPTION(struct plan, TEXT, host_bandwidth, "host-bandwidth", "RATE",
+               "of a machine's memory, such as 200G, in bytes that\nall processors read and write "
+               "a second (default:\nmeasured here)"),
+    CLI_OPTION(struct plan, REAL, host_latency, "host-latency", "SECONDS",
+               "of a message within a machine (default 1e-6)"),
     CLI_OPTION(struct plan, REAL, seconds, "seconds", "S",
                "of an iteration by one process of those machines\n(default: measured here, with "
                "--threads)"),
@@ -89,9 +99,18 @@ static int parse(struct plan *plan, int argc, char **argv) {
   plan->options.rank = plan->rank;
   plan->options.precision = cli_precision(&plan->session);
   plan->options.latency = plan->latency;
+  plan->options.host_latency = plan->host_latency;
+  plan->options.ranks_per_host = (int)plan->ranks_per_host;
   if (plan->network != NULL && !read_rate(plan->network, &plan->options.bytes_per_second))
     return cli_usage_error("--network %s found; expected a rate such as 100Gbit, 25Gbit or 12G",
                            cli_quote(quoted, plan->network));
+  if (plan->host_bandwidth != NULL &&
+      !read_rate(plan->host_bandwidth, &plan->options.host_bytes_per_second))
+    return cli_usage_error("--host-bandwidth %s found; expected a rate such as 200G",
+                           cli_quote(quoted, plan->host_bandwidth));
+  if (plan->ranks_per_host > 1 && plan->seconds > 0 && plan->host_bandwidth == NULL)
+    return cli_usage_error("--seconds of another machine, whose processes share a memory, but not "
+                           "its rate; give --host-bandwidth RATE");
   for (int size = 1; size <= USUAL_MOST; size *= 2) {
     if (plan->ranks > 0 && (int)plan->ranks < size && (int)plan->ranks > size / 2)
       plan->sizes[plan->count++] = (int)plan->ranks;
@@ -148,8 +167,19 @@ static polyad_status measure(struct plan *plan) {
   return status;
 }
 
+/* What a machine gives its processes; a rate of its memory that was given holds. */
+static polyad_status measure_host(struct plan *plan) {
+  double given = plan->options.host_bytes_per_second;
+  if (plan->options.ranks_per_host == 1 || plan->seconds > 0) return POLYAD_OK;
+  polyad_status status =
+      polyad_scale_measure_host(plan->session.context, plan->tensor, &plan->options);
+  if (given > 0) plan->options.host_bytes_per_second = given;
+  return status;
+}
+
 static polyad_status predict(struct plan *plan) {
   polyad_status status = measure(plan);
+  if (status == POLYAD_OK) status = measure_host(plan);
   for (int k = 0; k < plan->count && status == POLYAD_OK; ++k)
     status = polyad_scale_predict(plan->session.context, plan->tensor, &plan->options,
                                   plan->sizes[k], &plan->scale[k],
@@ -177,6 +207,20 @@ static void print_row(const struct plan *plan, const polyad_scale *scale) {
          100 * scale->efficiency);
 }
 
+static void print_hosts(const struct plan *plan) {
+  const polyad_scale_options *options = &plan->options;
+  char rate[32];
+  if (options->ranks_per_host == 1) return;
+  printf("%d processes share a machine, whose memory moves %s a second", options->ranks_per_host,
+         cli_bytes(rate, (uint64_t)options->host_bytes_per_second));
+  if (options->process_bytes_per_second > 0)
+    printf(
+        " and,\nfor one process alone, %s; its processors gather rows %.3g times as fast as one\n"
+        "process",
+        cli_bytes(rate, (uint64_t)options->process_bytes_per_second), options->host_speedup);
+  printf("; a message within it takes %.3g s\n\n", options->host_latency);
+}
+
 static void print_text(const struct plan *plan) {
   char rate[32];
   printf("one iteration of CP-ALS, rank %llu, takes one process %.4g s (%s); the network brings\n"
@@ -184,6 +228,7 @@ static void print_text(const struct plan *plan) {
          (unsigned long long)plan->rank, plan->options.seconds_mttkrp + plan->options.seconds_other,
          plan->seconds > 0 ? "given" : "measured here",
          cli_bytes(rate, (uint64_t)plan->options.bytes_per_second), plan->options.latency);
+  print_hosts(plan);
   printf("%6s %-12s %12s %12s %10s  %10s %10s %10s %10s\n", "ranks", "grid", "nonzeros", "rows",
          "memory", "sent", "compute s", "seconds", "efficiency");
   for (int k = 0; k < plan->count; ++k)
@@ -233,6 +278,17 @@ static void add_prediction(const struct plan *plan, const polyad_scale *scale, c
   cJSON_AddItemToArray(array, o);
 }
 
+/* Rates that were not asked for are null. */
+static void add_hosts(const polyad_scale_options *options, cJSON *object) {
+  double process = options->process_bytes_per_second, speedup = options->host_speedup;
+  bool shared = options->ranks_per_host > 1;
+  cli_json_count(object, "ranks_per_host", (uint64_t)options->ranks_per_host);
+  cli_json_real(object, "host_bytes_per_second", shared ? options->host_bytes_per_second : NAN);
+  cli_json_real(object, "process_bytes_per_second", process > 0 ? process : NAN);
+  cli_json_real(object, "host_speedup", speedup > 0 ? speedup : NAN);
+  cli_json_real(object, "host_latency", options->host_latency);
+}
+
 static int report(struct plan *plan) {
   cJSON *object = cJSON_CreateObject();
   int order = polyad_tensor_order(plan->tensor);
@@ -248,6 +304,7 @@ static int report(struct plan *plan) {
   cli_json_count(object, "bytes_format", plan->options.bytes_format);
   cli_json_real(object, "network_bytes_per_second", plan->options.bytes_per_second);
   cli_json_real(object, "network_latency", plan->options.latency);
+  add_hosts(&plan->options, object);
   cJSON *array = cJSON_AddArrayToObject(object, "predictions");
   for (int k = 0; k < plan->count; ++k)
     add_prediction(plan, &plan->scale[k], array);
@@ -274,7 +331,7 @@ static int run(struct plan *plan) {
 }
 
 int cli_plan(int argc, char **argv) {
-  struct plan plan = {.format = "auto", .latency = 5e-6};
+  struct plan plan = {.format = "auto", .latency = 5e-6, .host_latency = 1e-6, .ranks_per_host = 1};
   cli_session_init(&plan.session);
   int status = parse(&plan, argc, argv);
   if (status != 0) return status < 0 ? cli_finish_output() : status;

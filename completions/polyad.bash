@@ -65,7 +65,8 @@ _polyad() {
       $reading $changing $common" ;;
     split) options="--test --validation --negatives --mode --output --type $reading $changing $common" ;;
     predict) options="--output --top --mode $reading $common" ;;
-    plan) options="--rank --format --ranks --memory --network --latency --seconds $reading $common" ;;
+    plan) options="--rank --format --ranks --memory --network --latency --ranks-per-host --host-bandwidth --host-latency
+      --seconds $reading $common" ;;
     replay) options=$talk ;;
     formats) options=$talk ;;
     devices) options="--kind $talk" ;;

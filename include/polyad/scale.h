@@ -23,13 +23,37 @@ typedef struct polyad_scale_options {
   double seconds_mttkrp;   /**< of MTTKRP of all modes once, by one process with the whole tensor; 0
                                 (default): not known, and no times are predicted */
   double seconds_other;    /**< all else of an iteration, by the same process */
-  double bytes_per_second; /**< that a process sends, and receives at the same time (default 12.5e9,
-                                which is 100 Gbit/s) */
+  double bytes_per_second; /**< that a host sends, and receives at the same time (default 12.5e9,
+                                which is 100 Gbit/s): its processes share it */
   double latency;          /**< seconds of a message without content (default 5e-6) */
+  int ranks_per_host;      /**< processes of one host, ranks that follow each other (default 1) */
+  double host_latency;     /**< seconds of a message within a host (default 1e-6) */
+  double host_bytes_per_second;    /**< that a host's memory reads and writes, together, for all
+                                        its processes; 0 (default): not known, and no times are
+                                        predicted for several processes of a host */
+  double process_bytes_per_second; /**< the same for one process alone on its host; 0 (default): as
+                                        much as the host */
+  double host_speedup; /**< how many times as fast as one process the processors of a host are with
+                            all of its processes; 0 (default): as many times as there are processes
+                          */
 } polyad_scale_options;
 
 /** Sets defaults. */
 POLYAD_API void polyad_scale_options_init(polyad_scale_options *options);
+
+/** Measures the rates of this machine's processors as those of a host, with the context's threads
+ * as those of a process, and sets `host_bytes_per_second`, `process_bytes_per_second` and
+ * `host_speedup`: by copying as many bytes as the tensor and its factors take, and by gathering
+ * rows from as many as the factors take, with a process's threads and with all processors this
+ * process may use.
+ *
+ *  On a machine that is busy otherwise rates are lower. Memory: at most 2^30 bytes, and at most a
+ *  quarter of what the context may still take.
+ *  @param[in,out] options  rank, precision and bytes_format count
+ *  @return POLYAD_INVALID_ARGUMENT, POLYAD_MEMORY_LIMIT, POLYAD_OUT_OF_MEMORY */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_scale_measure_host(polyad_context *context,
+                                                                  const polyad_tensor *tensor,
+                                                                  polyad_scale_options *options);
 
 /** What is predicted for one number of processes. Times are of one iteration of CP-ALS; they are 0
  *  where options have none. */

@@ -19,7 +19,8 @@ _RANKS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 def plan_scale(x: Any, rank: int, ranks: int | Sequence[int] = _RANKS, *,
                seconds: float | None = None, network: float = 12.5e9, latency: float = 5e-6,
-               precision: Precision = "f64", threads: int | None = None) -> list[ScaleEstimate]:
+               ranks_per_host: int = 1, host_bandwidth: float | None = None,
+               host_latency: float = 1e-6, precision: Precision = "f64", threads: int | None = None) -> list[ScaleEstimate]:
     """What :func:`cp_als` by several processes would take, for every number of them.
 
     The grid over the modes, nonzeros, rows and the bytes that travel are counted on the tensor, by
@@ -36,9 +37,16 @@ def plan_scale(x: Any, rank: int, ranks: int | Sequence[int] = _RANKS, *,
         Of an iteration by one process with the whole tensor. Default: measured here, by iterations
         with `threads` threads.
     network : float
-        Bytes that a process sends a second, and gets at the same time; the default is 100 Gbit/s.
+        Bytes that a machine sends a second, and gets at the same time; the default is 100 Gbit/s.
     latency : float
         Seconds of a message.
+    ranks_per_host : int
+        Processes of one machine, which share its memory, processors and network.
+    host_bandwidth : float, optional
+        Bytes that all processors of a machine read and write a second. Default: measured here, where
+        `seconds` is, too.
+    host_latency : float
+        Seconds of a message within a machine.
     precision : {"f64", "f32"}
     threads : int, optional
         Default: all processors this process may use.
@@ -65,8 +73,14 @@ def plan_scale(x: Any, rank: int, ranks: int | Sequence[int] = _RANKS, *,
         options.seconds_other = max(0.0, info["seconds_per_iteration"] - mttkrp)
     else:
         options.seconds_mttkrp = float(seconds)
+    options.ranks_per_host = index(ranks_per_host, "ranks_per_host")
+    options.host_latency = float(host_latency)
     ctx = context()
     ctx.configure(threads=threads, device="cpu")
+    if options.ranks_per_host > 1 and seconds is None:
+        ctx.check(lib.polyad_scale_measure_host(ctx.pointer, tensor._handle, options))
+    if host_bandwidth is not None:
+        options.host_bytes_per_second = float(host_bandwidth)
     return [_predict(ctx, tensor, options, size) for size in sizes]
 
 

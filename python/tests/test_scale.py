@@ -92,5 +92,12 @@ def test_predictions_are_counted(file):
     measured = polyad.plan_scale(x, 4, 2, threads=1)
     assert measured[0]["seconds"] > 0 and measured[0]["grid"] == \
         polyad.plan_scale(x, 4, 2, seconds=1)[0]["grid"]
+    shared = polyad.plan_scale(x, 4, [1, 4], seconds=1e-3, ranks_per_host=4, host_bandwidth=1e6)
+    assert shared[0]["seconds"] == 1e-3 and shared[1]["seconds_compute"] > x.nnz * 8 / 1e6
+    assert polyad.plan_scale(x, 4, 2, threads=1, ranks_per_host=2)[0]["seconds_compute"] > 0
+    with pytest.raises(ValueError, match="0 processes on a host"):
+        polyad.plan_scale(x, 4, 2, seconds=1, ranks_per_host=0)
+    with pytest.raises(ValueError, match="memory's rate is not known"):
+        polyad.plan_scale(x, 4, 2, seconds=1, ranks_per_host=2)
     with pytest.raises(ValueError, match="65537 processes"):
         polyad.plan_scale(x, 4, 65537, seconds=1)

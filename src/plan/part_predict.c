@@ -10,9 +10,11 @@
  * An iteration is as long as the longest computing and the longest sending of a member. Computing
  * goes with its nonzeros (MTTKRP) and with the rows that it owns (all else). A message takes the
  * network's latency, a byte its rate; messages of one process follow each other, which is the
- * careful assumption. */
+ * careful assumption. Processes of one host share its processors, memory and network (part_host.h),
+ * and what they send each other is copied there. */
 #include "core/bits.h"
 #include "core/radix_sort.h"
+#include "plan/part_host.h"
 #include "plan/part_making.h"
 #include <math.h>
 #include <polyad/scale.h>
@@ -21,8 +23,12 @@
 enum { SIZE_MOST = 65536 };
 
 void polyad_scale_options_init(polyad_scale_options *options) {
-  *options = (polyad_scale_options){
-      .rank = 16, .precision = POLYAD_F64, .bytes_per_second = 12.5e9, .latency = 5e-6};
+  *options = (polyad_scale_options){.rank = 16,
+                                    .precision = POLYAD_F64,
+                                    .bytes_per_second = 12.5e9,
+                                    .latency = 5e-6,
+                                    .ranks_per_host = 1,
+                                    .host_latency = 1e-6};
 }
 
 /* What one member would have and do, all modes together. */
@@ -41,10 +47,11 @@ struct prediction {
   const polyad_scale_options *options;
   struct pd_part_making making;
   struct pd_part part;
-  struct share *share;   /* of every member */
-  uint64_t *held, *lent; /* rows of one mode that each reads of others, and they of it */
-  uint32_t *cell;        /* of every nonzero: the member that has it */
-  uint64_t *keys, *load; /* load: of the members of a layer */
+  struct share *share;             /* of every member */
+  uint64_t *held, *lent;           /* rows of one mode that each reads of others, and they of it */
+  uint64_t *held_near, *lent_near; /* those of them that stay on the host */
+  uint32_t *cell;                  /* of every nonzero: the member that has it */
+  uint64_t *keys, *load;           /* load: of the members of a layer */
   uint32_t *owner;
   uint64_t most_nnz; /* of a member */
 };
@@ -66,7 +73,7 @@ static polyad_status part_predict_check(polyad_context *context,
                    "times of at least 0",
                    options->bytes_per_second, options->latency, options->seconds_mttkrp,
                    options->seconds_other);
-  return POLYAD_OK;
+  return pd_host_check(context, options);
 }
 
 static polyad_status part_predict_make_room(struct prediction *p) {
@@ -74,9 +81,11 @@ static polyad_status part_predict_make_room(struct prediction *p) {
   PD_TRY(pd_memory_check(p->context, pd_mul_saturated(nnz, 2 * sizeof *p->keys + 4),
                          "counting rows of other processes"));
   PD_TRY(PD_NEW_ZERO(p->context, size, &p->share));
-  PD_TRY(PD_NEW(p->context, 3 * size, &p->held));
+  PD_TRY(PD_NEW(p->context, 5 * size, &p->held));
   p->lent = p->held + size;
-  p->load = p->lent + size;
+  p->held_near = p->lent + size;
+  p->lent_near = p->held_near + size;
+  p->load = p->lent_near + size;
   PD_TRY(PD_NEW(p->context, nnz, &p->cell));
   PD_TRY(PD_NEW(p->context, nnz, &p->keys));
   return PD_NEW(p->context, nnz, &p->owner);
@@ -112,6 +121,14 @@ static uint64_t member_of(const struct pd_part_layer *layer, int ranges, int ran
   return number / inner * outer + (uint64_t)range * inner + number % inner;
 }
 
+/* Members of a range's layer that come before member `k`. */
+static uint64_t layer_before(const struct pd_part_layer *layer, int ranges, int range, uint64_t k) {
+  uint64_t inner = (uint64_t)layer->inner, outer = inner * (uint64_t)ranges;
+  uint64_t first = (uint64_t)range * inner, rest = k % outer;
+  uint64_t here = rest <= first ? 0 : rest - first < inner ? rest - first : inner;
+  return k / outer * inner + here;
+}
+
 /* Keys of the rows that members have, ascending, each once. */
 static polyad_status find_keys(struct prediction *p, int mode, const struct pd_part_layer *layer,
                                uint64_t *count) {
@@ -136,6 +153,7 @@ static polyad_status find_keys(struct prediction *p, int mode, const struct pd_p
 static void count_home(struct prediction *p, int mode, int range, int home, uint64_t rows,
                        const struct pd_part_layer *layer, const uint64_t *keys, uint64_t count) {
   uint64_t members = (uint64_t)layer->members, had = 0;
+  uint64_t per_host = (uint64_t)p->options->ranks_per_host;
   int ranges = p->part.grid[mode];
   pd_part_settle(p->context, keys, count, layer->members, NULL, p->load, p->owner);
   for (uint64_t j = 0; j < count; ++j) {
@@ -147,29 +165,63 @@ static void count_home(struct prediction *p, int mode, int range, int home, uint
     if (owner == reader) continue;
     ++p->held[reader];
     ++p->lent[owner];
+    if (owner / per_host != reader / per_host) continue;
+    ++p->held_near[reader];
+    ++p->lent_near[owner];
   }
   /* Rows that nobody has stay at their home. */
   p->share[member_of(layer, ranges, range, (uint64_t)home)].rows_owned += rows - had;
 }
 
-static void part_predict_add_mode(struct prediction *p, const struct pd_part_layer *layer) {
+/* The rows that go over the network from a host, or come to it: the more of the two. */
+static double far_rows(const struct prediction *p, int first, int processes) {
+  double held = 0, lent = 0;
+  for (int k = first; k < first + processes; ++k) {
+    held += (double)(p->held[k] - p->held_near[k]);
+    lent += (double)(p->lent[k] - p->lent_near[k]);
+  }
+  return fmax(held, lent);
+}
+
+/* Of the messages of an exchange, which every two members of a layer have and which a short gather
+ * precedes, by a member on the host that begins with `first`. */
+static double part_predict_latency(const struct prediction *p, int mode,
+                                   const struct pd_part_layer *layer, int k, int first,
+                                   int processes) {
   const polyad_scale_options *o = p->options;
-  double row = (double)o->rank * (double)pd_type_bytes(o->precision), most = 0;
-  for (int k = 0; k < p->making.size; ++k) {
+  int ranges = p->part.grid[mode], range = k / layer->inner % ranges;
+  uint64_t before = layer_before(layer, ranges, range, (uint64_t)first);
+  uint64_t near = layer_before(layer, ranges, range, (uint64_t)(first + processes)) - before - 1;
+  double far = layer->members - 1 - (double)near;
+  return pd_team_rounds(p->making.size) * pd_host_farthest(o, p->making.size) + far * o->latency +
+         (double)near * o->host_latency;
+}
+
+static void part_predict_add_mode(struct prediction *p, int mode,
+                                  const struct pd_part_layer *layer) {
+  const polyad_scale_options *o = p->options;
+  double row = (double)o->rank * (double)pd_type_bytes(o->precision);
+  int size = p->making.size, processes;
+  bool travels = false;
+  for (int k = 0; k < size; ++k) {
     struct share *share = &p->share[k];
-    if (p->lent[k] > share->most_lent) share->most_lent = p->lent[k];
+    share->most_lent = largest(share->most_lent, p->lent[k]);
     share->rows_read += p->held[k];
     share->sent += p->held[k] + p->lent[k];
-    if ((double)p->held[k] > most) most = (double)p->held[k];
-    /* Partial rows go there and new ones come back: two exchanges, in which the longer of sending
-     * and getting counts. */
-    double rows = (double)(p->held[k] > p->lent[k] ? p->held[k] : p->lent[k]);
-    share->seconds += 2 * (rows * row / o->bytes_per_second +
-                           o->latency * (pd_team_rounds(p->making.size) + layer->members - 1));
+    travels |= p->held[k] > 0;
   }
-  if (most == 0) /* nothing travels, and nobody asks */
-    for (int k = 0; k < p->making.size; ++k)
-      p->share[k].seconds -= 2 * o->latency * (pd_team_rounds(p->making.size) + layer->members - 1);
+  if (!travels) return; /* and nobody asks */
+  for (int first = 0; first < size; first += processes) {
+    processes = pd_host_processes(o, size, first);
+    double far = far_rows(p, first, processes) * row / o->bytes_per_second;
+    /* Partial rows go there and new ones come back: two exchanges. What stays on the host its
+     * sender writes where its reader copies it from. */
+    for (int k = first; k < first + processes; ++k) {
+      double copied = 2 * row * (double)(p->held_near[k] + p->lent_near[k]);
+      p->share[k].seconds += 2 * (far + copied / pd_host_copy_rate(o, processes) +
+                                  part_predict_latency(p, mode, layer, k, first, processes));
+    }
+  }
 }
 
 static polyad_status count_mode(struct prediction *p, int mode) {
@@ -178,7 +230,7 @@ static polyad_status count_mode(struct prediction *p, int mode) {
   uint64_t count = 0, begin = 0, end = 0, size = (uint64_t)p->making.size;
   if (pd_cancelled(p->context))
     return pd_fail(p->context, POLYAD_CANCELLED, "the prediction was cancelled");
-  memset(p->held, 0, 2 * size * sizeof *p->held);
+  memset(p->held, 0, 4 * size * sizeof *p->held);
   PD_TRY(find_keys(p, mode, &layer, &count));
   for (int range = 0; range < p->part.grid[mode]; ++range)
     for (int home = 0; home < layer.members; ++home, begin = end) {
@@ -189,15 +241,20 @@ static polyad_status count_mode(struct prediction *p, int mode) {
         ++end;
       count_home(p, mode, range, home, behind - first, &layer, p->keys + begin, end - begin);
     }
-  part_predict_add_mode(p, &layer);
+  part_predict_add_mode(p, mode, &layer);
   return POLYAD_OK;
 }
 
 /* ---- memory and time ------------------------------------------------------------------------- */
 
+/* Every member sends as much to each other one. */
 static double sum_seconds(const struct prediction *p, uint64_t count) {
-  struct pd_team_traffic traffic = pd_team_sum_traffic(p->making.size, count);
-  return p->options->latency * traffic.messages + traffic.bytes / p->options->bytes_per_second;
+  const polyad_scale_options *o = p->options;
+  int size = p->making.size, processes = pd_host_processes(o, size, 0);
+  struct pd_team_traffic traffic = pd_team_sum_traffic(size, count);
+  double far = traffic.bytes * (size - processes) / (size - 1), near = traffic.bytes - far;
+  return pd_host_farthest(o, size) * traffic.messages + processes * far / o->bytes_per_second +
+         4 * near / pd_host_copy_rate(o, processes);
 }
 
 /* In the update of a mode the Gram matrix, the inner product with the tensor and the largest
@@ -256,12 +313,16 @@ static void part_predict_sum(const struct prediction *p, uint64_t bytes_format, 
                              polyad_team_info *members) {
   const polyad_scale_options *o = p->options;
   double all_rows = 0, alone = o->seconds_mttkrp + o->seconds_other;
+  double row = (double)o->rank * (double)pd_type_bytes(o->precision);
   for (int n = 0; n < p->part.order; ++n)
     all_rows += (double)p->part.dims[n];
   for (int k = 0; k < p->making.size; ++k) {
     polyad_team_info info = part_predict_describe(p, k, bytes_format);
     double compute = o->seconds_mttkrp * (double)info.nnz / (double)p->tensor->nnz +
                      o->seconds_other * (double)info.rows_owned / all_rows;
+    /* At the least: nonzeros are read once, a factor's rows in the update of every mode. */
+    double bytes = (double)info.bytes_format + p->part.order * row * (double)info.rows_read;
+    compute = pd_host_compute(o, pd_host_processes(o, p->making.size, k), compute, bytes);
     if (p->making.size > 1 && alone > 0) info.seconds = p->share[k].seconds + sums_seconds(p);
     scale->bytes_sent = pd_add_saturated(scale->bytes_sent, info.bytes_sent);
     scale->most_nnz = info.most_nnz;

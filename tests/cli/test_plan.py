@@ -55,12 +55,48 @@ def test_memory_marks_what_does_not_fit(tensor):
     assert tensor.ok(*arguments).out.count(b"!") == 1 + sum(not row["fits"] for row in rows)
 
 
+def test_processes_share_a_machine(tensor):
+    given = ("plan", "x.ptn", "-r", "4", "--ranks", "8", "--seconds", "1e-3")
+    alone = tensor.json(*given)
+    assert alone["ranks_per_host"] == 1 and alone["host_bytes_per_second"] is None
+    assert tensor.json(*given, "--ranks-per-host", "1", "--host-bandwidth", "1K")["predictions"] == alone["predictions"]
+    found = tensor.json(*given, "--ranks-per-host", "4", "--host-bandwidth", "1M", "--host-latency", "2e-6")
+    assert found["host_bytes_per_second"] == 1 << 20 and found["ranks_per_host"] == 4
+    assert found["host_latency"] == 2e-6 and found["process_bytes_per_second"] is found["host_speedup"] is None
+    rows = {row["ranks"]: row for row in found["predictions"]}
+    for ranks in (2, 4):  # all on one machine, which reads its nonzeros at least once
+        assert rows[ranks]["seconds_compute"] >= found["bytes_format"] / (1 << 20)
+    members = [member["seconds_network"] for member in rows[8]["members"]]
+    assert len(members) == 8 and all(seconds > 0 for seconds in members)
+    fast = tensor.json(*given, "--ranks-per-host", "4", "--host-bandwidth", "100G")["predictions"]
+    assert all(a["seconds"] <= b["seconds"] for a, b in zip(fast, found["predictions"]))
+
+
+def test_the_machine_is_measured(tensor):
+    arguments = ("plan", "x.ptn", "-r", "4", "--threads", "1", "--ranks-per-host", "2")
+    found = tensor.json(*arguments)
+    assert found["host_bytes_per_second"] >= found["process_bytes_per_second"] > 0
+    assert found["host_speedup"] >= 1 and found["host_latency"] == 1e-6
+    given = tensor.json(*arguments, "--host-bandwidth", "3G")
+    assert given["host_bytes_per_second"] == 3 << 30 and given["process_bytes_per_second"] > 0
+    assert "2 processes share a machine" in tensor.ok(*arguments).out.decode()
+    assert "share a machine" not in tensor.ok("plan", "x.ptn", "-r", "4").out.decode()
+
+
 @pytest.mark.parametrize("arguments, says", [
     (("x.ptn",), "rank is missing"),
     (("x.ptn", "-r", "4", "--network", "fast"), "such as 100Gbit"),
     (("x.ptn", "-r", "4", "--network", "0Gbit"), "such as 100Gbit"),
     (("x.ptn", "-r", "4", "--ranks", "65537"), "65536"),
     (("x.ptn", "-r", "4", "--device", "cuda"), "cpu"),
+    (("x.ptn", "-r", "4", "--ranks-per-host", "0"), "from 1 to 65536"),
+    (("x.ptn", "-r", "4", "--ranks-per-host", "65537"), "65536"),
+    (("x.ptn", "-r", "4", "--ranks-per-host", "two"), "two"),
+    (("x.ptn", "-r", "4", "--ranks-per-host", "2", "--host-bandwidth", "0"), "such as 200G"),
+    (("x.ptn", "-r", "4", "--ranks-per-host", "2", "--host-bandwidth", "-3G"), "such as 200G"),
+    (("x.ptn", "-r", "4", "--ranks-per-host", "2", "--host-latency", "nan"), "nan"),
+    (("x.ptn", "-r", "4", "--ranks-per-host", "2", "--host-latency", "-1"), "-1"),
+    (("x.ptn", "-r", "4", "--ranks-per-host", "2", "--seconds", "1"), "give --host-bandwidth"),
     ((), "FILE")])
 def test_wrong_usage(tensor, arguments, says):
     tensor.fails(2, "plan", *arguments, says=says)
