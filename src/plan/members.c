@@ -1,8 +1,9 @@
-/* Several devices of one process that share a plan: see members.h. A thread is started for every
- * member but the caller's for as long as something runs. The nonzeros are handed to the members in
+/* Several devices of one process that share a plan: see members.h. While something runs every
+ * member but the caller's has a thread of its own. The nonzeros are handed to the members in
  * equal parts, as processes hand in their shares; making the plan brings each to the member whose
- * cell of the grid it lies in. Devices may be of several kinds: then their cells are as large as
- * their speed says (shares.c), and what they send each other goes by way of the host. */
+ * cell of the grid it lies in. Where the devices are of several kinds the sizes of their cells
+ * follow from their measured speeds (shares.c), and what they send each other goes by way of the
+ * host. */
 #include "plan/members.h"
 #include "core/helper_context.h"
 #include "formats/format_text.h"
@@ -16,8 +17,8 @@
 
 struct pd_members {
   int size;
-  pthread_mutex_t lock; /* of running */
-  /* In a run member 0 has the caller's; its own is of its team. */
+  pthread_mutex_t lock; /* held while the members run: one call at a time */
+  /* While they run member 0 uses the caller's context; its own one here owns its team's memory. */
   polyad_context *context[PD_DEVICES_MOST];
   polyad_team *team[PD_DEVICES_MOST];
   polyad_plan *plan[PD_DEVICES_MOST]; /* that of member 0 owns this */
@@ -139,7 +140,7 @@ static polyad_tensor view_of_share(const polyad_tensor *tensor, int part, int pa
   return view;
 }
 
-/* A part that does not fit says whose share of the tensor it is. */
+/* Adds to the error of a part that does not fit which device it is for, and how large it is. */
 static polyad_status refuse_share(polyad_context *context, const struct making *making,
                                   int member) {
   char text[256];
@@ -174,8 +175,9 @@ static polyad_status make_member(polyad_context *context, const polyad_plan *pla
   return pd_team_agree(context, making->members->team[member], status);
 }
 
-/* Threads of the host for a member. Those of devices that compute themselves mostly wait: where
- * some members compute on the host, they share its threads. */
+/* How many of the host's threads a member gets. The members on the CPU divide all threads among
+ * themselves. The thread of a GPU's member mostly waits for its device: it counts for nothing
+ * there, and gets an equal part of the threads for its own passes over the host's arrays. */
 static int members_threads(const polyad_context *context, const struct pd_device_list *devices,
                            int member) {
   int hosts = 0, threads = polyad_threads(context);
@@ -257,8 +259,9 @@ static uint64_t members_hash_end(struct hashing *hashing) {
   return hashing->hash;
 }
 
-/* A line on all members, then what each says of its own choice. Every one gets its part of the
- * room, so that none crowds out the others. */
+/* The explanation of a plan of several devices: a line on the shares of all members, then what each
+ * says of its own choice of a format. Each gets an equal part of the text's room, so that no long
+ * one crowds out the others. */
 static void explain_members(const struct pd_members *members, polyad_plan *plan) {
   char text[PD_EXPLANATION_BYTES] = "";
   const size_t room = sizeof text;

@@ -7,8 +7,9 @@
 #include "device/device_registry.h"
 #include "plan/plan.h"
 
-/** Makes a plan of the context's devices, of which there are several: its part of the tensor for
- *  each. Where all but one would have too little to do, it is one of that device alone. */
+/** Makes a plan of the context's devices, of which there are several: each gets its part of the
+ *  tensor. Where the parts of all but one device would be too small, the plan is of that device
+ *  alone. */
 polyad_status pd_members_plan_create(polyad_context *context, const polyad_tensor *tensor,
                                      const struct pd_device_list *devices,
                                      const struct pd_request *request,

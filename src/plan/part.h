@@ -72,7 +72,8 @@ polyad_status pd_part_share_facts(polyad_context *context, const struct pd_part 
  *                   q, over their mean; NULL: ranges are even */
 void pd_part_choose_grid(int order, const uint64_t *dims, uint64_t nnz, int size,
                          const double *crowding, int *grid);
-/** The same for members whose shares are unequal: one mode is cut, into ranges for all of them. */
+/** The same for members whose shares are unequal: a single mode is cut, into one range for each
+ *  member. */
 void pd_part_choose_mode(int order, const uint64_t *dims, uint64_t nnz, int size,
                          const double *crowding, int *grid);
 /** Rows that a member is expected to read and not to own, all modes together: they are sent and

@@ -51,20 +51,20 @@ static void find_place(struct pd_part_making *making) {
 
 /* ---- ranges -------------------------------------------------------------------------------- */
 
-/* Buckets of a mode, and the indices in each. */
+/* How many indices a bucket of a mode has, and how many buckets the mode has. */
 static uint64_t bucket_width(uint64_t length) {
   return length / PD_PART_BUCKETS + (length % PD_PART_BUCKETS != 0);
 }
 
 static uint64_t bucket_count(uint64_t length) { return (length - 1) / bucket_width(length) + 1; }
 
-/* The part of the nonzeros that the members of a mode's range q are to have. */
+/* The fraction of the nonzeros that the members of a mode's range q are to have. */
 static double part_create_share(const struct pd_part_making *making, int q, int ranges) {
   return making->weight != NULL && ranges == making->size ? making->weight[q] : 1.0 / ranges;
 }
 
-/* Ranges that have their shares of the nonzeros, about: the numbers of nonzeros are known for
- * buckets of indices. */
+/* Cuts a mode into ranges that have about their shares of the nonzeros; not exactly, since the
+ * nonzeros were counted for buckets of indices only. */
 static void part_create_cut_at(const struct pd_part_making *making, int n, int ranges,
                                uint64_t *cut) {
   const double *nonzeros = making->nonzeros[n];
@@ -135,7 +135,7 @@ static polyad_status count_buckets(polyad_context *context, struct pd_part_makin
   return POLYAD_OK;
 }
 
-/* The nonzeros in the fullest of a mode's ranges over what they should be. */
+/* How many times its share of the nonzeros the fullest of a mode's ranges has. */
 static double crowding_of(const struct pd_part_making *making, int n, int ranges, uint64_t *cut) {
   uint64_t length = making->part->dims[n], width = bucket_width(length);
   uint64_t count = bucket_count(length), b = 0;

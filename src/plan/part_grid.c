@@ -1,15 +1,17 @@
-/* Which grid a team is, over the modes of a tensor.
+/* Chooses the grid over the modes of a tensor that a team of p members is.
  *
- * With a mode of length I cut into q ranges, the p members are q layers of p / q, and a layer
- * shares the I / q rows of a range. Nonzeros that are as good as scattered at random have, where
- * there are c of them, (1 - exp(-c / rows)) of so many rows. A member reads those that its nonzeros
- * have; of those that its layer's have it owns an equal share, all of which it reads, for the owner
- * of a row is one that has it. The other rows that it reads travel. Where slices are so full that
- * ranges cannot be cut evenly, all wait for the member with the most nonzeros: those that it has
- * above the mean count as rows. Of the grids of p members the cheapest is taken.
+ * Where a mode of length I is cut into q ranges the members form q layers of p / q members, and the
+ * members of a layer share the I / q rows of a range. The estimate takes nonzeros for scattered at
+ * random: c nonzeros then touch a fraction 1 - exp(-c / rows) of the rows. A member reads the rows
+ * that its own nonzeros touch. Of the rows that its layer's nonzeros touch it owns an equal share;
+ * it reads all of these, since the owner of a row is a member whose nonzeros touch it. The other
+ * rows that it reads travel. Where slices are so full that ranges cannot be cut evenly, all members
+ * wait for the one with the most nonzeros: what it has above the mean is converted into rows and
+ * added. Of all grids of p members the cheapest is taken.
  *
- * Members that are to have unequal shares cut one mode alone: only then can every one have its own,
- * since the cells of a grid over two modes have products of what the ranges have. */
+ * A team whose members are to have unequal shares cuts one mode only. The cell of a grid over two
+ * modes would have the product of two ranges' fractions, and products do not give every member the
+ * share that it is to have. */
 #include "plan/part.h"
 #include <math.h>
 #include <string.h>
@@ -28,7 +30,7 @@ double pd_part_expected_rows(int order, const uint64_t *dims, uint64_t nnz, cons
   return sum;
 }
 
-/* Nonzeros that take about as long as a row that travels. */
+/* So many nonzeros take about as long as one row that travels. */
 static const double nonzeros_per_row = 10;
 
 /* What all grids are tried for. */

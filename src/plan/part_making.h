@@ -12,8 +12,8 @@ enum { PD_PART_GRAIN = 1 << 16 };
 struct pd_part_making {
   polyad_team *team; /* NULL: nothing travels, and what a team would have is only counted */
   int size;          /* members */
-  /* `size`: the parts of the nonzeros, and of the rows that several members have, that each is to
-   * have; they add up to 1. NULL: equal ones. */
+  /* For each of the `size` members the fraction that it is to have of the nonzeros, and of the rows
+   * that several members' nonzeros touch. The fractions add up to 1. NULL: they are equal. */
   const double *weight;
   struct pd_part *part;
   polyad_type type;
@@ -66,7 +66,8 @@ polyad_status pd_part_list(polyad_context *context, const unsigned char *mark, u
 /** Gives the rows of a home their owners. Every member that has a row, as number in the layer,
  * makes a key: index * members + member, the indices counted from any one on. Keys ascend. The
  * owners are the same ones whatever the number of threads.
- * @param weight  what each should have for its part of the rows that several have; NULL: equal
+ * @param weight  the fraction of the rows with several candidates that each member is to own; NULL:
+ *                equal fractions
  * @param load   room for a number of each member
  * @param[out] owner  of the row of every key, as number in the layer */
 void pd_part_settle(const polyad_context *context, const uint64_t *keys, uint64_t count,

@@ -63,7 +63,8 @@ static polyad_status open_layer(polyad_context *context, const struct pd_part_ma
   PD_TRY(PD_NEW(context, (uint64_t)layer->of.members, &layer->rank));
   PD_TRY(PD_NEW_ZERO(context, 2 * size, &layer->to));
   layer->from = layer->to + size;
-  if (layer->of.members == making->size) layer->weight = making->weight; /* else it has one */
+  /* With weights a layer is the whole team, or, in the mode that is cut, a single member. */
+  if (layer->of.members == making->size) layer->weight = making->weight;
   for (int k = 0; k < (int)size; ++k)
     if (k / layer->of.inner % part->grid[mode] == making->place[mode]) {
       if (k == making->team->rank) layer->me = count;

@@ -31,7 +31,7 @@ polyad_status pd_part_list(polyad_context *context, const unsigned char *mark, u
 /* At the first key of a row. Members are fewer. */
 #define FIRST UINT32_C(0x80000000)
 
-/* Whether member a has fewer rows than member b for what it should have. */
+/* Whether member a owns fewer rows than member b, each relative to its weight. */
 static bool is_lighter(const uint64_t *load, const double *weight, uint32_t a, uint32_t b) {
   if (weight == NULL) return load[a] < load[b];
   return (double)load[a] * weight[b] < (double)load[b] * weight[a];

@@ -1,6 +1,6 @@
-/* Sharing a tensor out between devices of several kinds: each runs the kernel on a sample of the
- * nonzeros, and shares are such that all are expected to take the same time; where the fastest
- * would be ready sooner alone, it is. */
+/* How a tensor is shared out among devices of several kinds. Each device runs the plan's kernel on
+ * a sample of the nonzeros, and the shares are chosen so that all devices are expected to need the
+ * same time. Where the fastest device alone would be done sooner, it gets the whole tensor. */
 #include "plan/shares.h"
 #include "formats/format_text.h"
 #include "plan/plan_create.h"
@@ -12,19 +12,20 @@
 
 enum { RUNS = 3, SAMPLE_LEAST = 1 << 21, SAMPLE_PART = 8 };
 
-/* A smaller share is not worth its transfers' trouble. */
+/* A device whose share would be smaller is left out: the transfers would cost more than it saves.
+ */
 static const double least_share = 0.01;
 
 /* ---- one device ------------------------------------------------------------------------------ */
 
-/* One device with a sample of the tensor. */
+/* The trial of one device: a plan of the sample, and all that running its kernel needs. */
 struct trial {
   const struct pd_device *device;
   const struct pd_request *request;
   polyad_plan *plan;
   polyad_workspace *workspace;
-  struct pd_matrix factor[POLYAD_MAX_ORDER + 1]; /* and a result */
-  void *host[POLYAD_MAX_ORDER];                  /* factors on their way */
+  struct pd_matrix factor[POLYAD_MAX_ORDER + 1]; /* one per mode, then the kernel's result */
+  void *host[POLYAD_MAX_ORDER];                  /* the factors' copies in the host's memory */
 };
 
 static void shares_trial_clear(polyad_context *context, struct trial *trial) {
@@ -36,7 +37,7 @@ static void shares_trial_clear(polyad_context *context, struct trial *trial) {
   polyad_plan_destroy(trial->plan);
 }
 
-/* All modes, one after the other as an algorithm calls them. */
+/* Runs the kernel in all modes, one after the other, as an algorithm does. */
 static polyad_status run_kernel(polyad_context *context, struct trial *trial) {
   const struct pd_matrix *factors[POLYAD_MAX_ORDER];
   int order = trial->plan->order;
@@ -56,8 +57,8 @@ static polyad_status run_kernel(polyad_context *context, struct trial *trial) {
   return trial->device->functions->synchronize(context, trial->device);
 }
 
-/* What leaves a device with memory of its own and comes back in every mode, at most: the partial
- * rows, and the new ones. */
+/* Copies the factor of every mode from the device's own memory to the host and back. That is the
+ * most that an iteration moves: partial rows leave the device, and new rows come back. */
 static polyad_status run_transfers(polyad_context *context, struct trial *trial) {
   const struct pd_device *device = trial->device;
   for (int n = 0; n < trial->plan->order; ++n) {
@@ -91,7 +92,7 @@ static polyad_status shares_make_room(polyad_context *context, struct trial *tri
   return POLYAD_OK;
 }
 
-/* Seconds of the kernel on a device, and of what it sends and gets. */
+/* The seconds that a device takes for the kernel, and for sending and receiving rows. */
 struct pace {
   double kernel, transfers;
 };
@@ -118,8 +119,9 @@ cleanup:
 
 /* ---- all devices ----------------------------------------------------------------------------- */
 
-/* All take the same time, and then wait for the rows that travel. Where the fastest device would be
- * ready before that, it has the whole tensor. */
+/* Sets the shares with which all devices compute for the same time; then they wait for the rows
+ * that travel. Where the fastest device alone would be done before that, it gets the whole tensor.
+ */
 static void weigh_paces(const struct pace *pace, double whole, struct pd_shares *shares) {
   int count = shares->devices.count, first = 0;
   double transfers = 0, speed = 0;
@@ -133,7 +135,8 @@ static void weigh_paces(const struct pace *pace, double whole, struct pd_shares 
     shares->weight[k] = worth ? 1 / (pace[k].kernel * speed) : k == first;
 }
 
-/* Leaves out devices whose shares are below `least`; the others have what is left. */
+/* Leaves out devices whose shares are below `least`, and divides their shares among the others in
+ * proportion. */
 static void drop_small(double least, struct pd_shares *shares) {
   double sum = 0;
   int count = 0;

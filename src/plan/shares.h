@@ -8,13 +8,13 @@
 /** Devices that share a tensor, and the parts of its nonzeros that they are to have. */
 struct pd_shares {
   struct pd_device_list devices;
-  bool equal; /* of the nonzeros and of the rows: `weight` says nothing */
+  bool equal; /* all members get equal parts of the nonzeros and of the rows; `weight` is unused */
   double weight[PD_DEVICES_MOST];
 };
 
-/** Devices of one kind get equal shares, and others those that a measurement on some of the
- *  nonzeros finds; two get what options->second_share says. A device whose share is too small is
- *  left out. */
+/** Chooses the shares. Devices of one kind get equal shares; of devices of several kinds each is
+ *  measured on a sample of the nonzeros. Where options->second_share is set there must be two
+ *  devices, and it is the second one's share. A device whose share is too small is left out. */
 polyad_status pd_shares_choose(polyad_context *context, const polyad_tensor *tensor,
                                const struct pd_device_list *devices,
                                const polyad_plan_options *options, struct pd_shares *shares);
