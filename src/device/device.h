@@ -70,8 +70,9 @@ struct pd_device_feed {
 struct pd_device_functions {
   bool host_memory; /* its memory is the host's: matrices may lie in the caller's arrays */
   bool wide_rows;   /* its kernels read rows of factors 16 bytes at a time: pd_wide_stride() */
-  /** Begins to ready the device, beside what the caller does next: whoever calls it first then
-   *  waits for less. Called whenever a context chooses the device. NULL: it is ready at once. */
+  /** Begins to make the device ready, in the background: the first call that needs the device then
+   *  waits for less. Called whenever a context chooses the device. NULL: the device needs no time
+   * to become ready. */
   void (*begin)(const struct pd_device *device);
   polyad_status (*allocate)(polyad_context *context, const struct pd_device *device, uint64_t bytes,
                             void **out);

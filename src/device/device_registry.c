@@ -26,7 +26,7 @@ static const struct pd_device *device_registry_find(const char *name) {
   return NULL;
 }
 
-/* Of devices that a context has chosen. */
+/* Lets each of the devices that a context has chosen begin to become ready. */
 static void begin_all(const char *names) {
   char copy[sizeof((polyad_context *)NULL)->device], *rest = NULL;
   snprintf(copy, sizeof copy, "%s", names);

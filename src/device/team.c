@@ -289,9 +289,10 @@ polyad_status pd_team_any(polyad_context *context, polyad_team *team, bool *trut
   return POLYAD_OK;
 }
 
-/* Lanes of a warp, which meet by halves; so many devices share a plan at most. */
+/* The lanes of a GPU's warp, whose sums are added by halves. No plan has more devices. */
 enum { FOLD_LANES = 32 };
 
+/* One number of all members' lists: their sum, as the lanes of a warp make it, or the largest. */
 static double fold_one(const double *all, int size, uint64_t count, uint64_t c, bool largest) {
   double lane[FOLD_LANES] = {0};
   for (int k = 0; k < size; ++k) {

@@ -76,8 +76,9 @@ struct polyad_team {
   polyad_context *context; /* of this member; owner of the memory */
   int rank, size;
   const char *called; /* what messages call a member: "process", or "device" */
-  bool mixed;         /* of devices of several kinds: all data go by way of the host */
-  bool idle;          /* of devices of one process, which meet while a decomposition runs only */
+  bool mixed; /* the members' devices are of several kinds: all data go by way of the host */
+  /* The members are devices of one process, and none of their threads runs: they could not meet. */
+  bool idle;
   const struct pd_collectives *collectives;
   void *state;
   /* Where matrices of the members lie, and what carries data there; NULL: not known yet. */
@@ -137,20 +138,20 @@ polyad_status pd_team_gather(polyad_context *context, polyad_team *team, const v
 polyad_status pd_team_exchange(polyad_context *context, polyad_team *team,
                                const struct pd_parcel *to, const struct pd_parcel *from);
 
-/** From now on matrices of the members lie in memory of their devices. Where that is not the
- * host's, devices of one process copy from each other; for those of several a library carries their
- * data if the device has one and each member a device of its own, else they go by way of the hosts.
- *  Devices of several kinds have nothing in common but the host, by way of which all of them send;
- *  that fails where members are processes. */
+/** Tells the team that the members' matrices lie in the memory of their devices from now on, and
+ *  chooses the way of their data. Where that memory is not the host's, devices of one process copy
+ *  from each other. Data between processes are carried by a library, where the kind of device has
+ *  one and each member has a device of its own; else they go by way of the hosts. Devices of
+ * several kinds always send by way of the host, and must be of one process: else the call fails. */
 polyad_status pd_team_use_device(polyad_context *context, polyad_team *team,
                                  const struct pd_device *device);
 void pd_team_leave_device(polyad_team *team);
 /** By way of the hosts' memory (team_relay.c): sets team->there and its state. */
 polyad_status pd_team_use_relay(polyad_context *context, polyad_team *team);
-/** Of a mixed team, on a member whose sums lie in the host's memory: what a pd_team_gather_there()
- *  of `count` numbers is on the others, and then the sum of all members' numbers, and the largest
- *  (NaN where any is) of those from `largest` on. The order is that of a GPU's warp: all members
- *  have the same bits. */
+/** Adds up numbers over the members of a mixed team, on a member whose sums lie in the host's
+ *  memory. It meets a pd_team_gather_there() of `count` numbers on the members whose sums lie on
+ *  their devices. Numbers from `largest` on are not added: the largest is taken, or NaN where any
+ *  is. They are added in the order of a GPU's warp, so that all members have the same bits. */
 polyad_status pd_team_fold(polyad_context *context, polyad_team *team, uint64_t count,
                            uint64_t largest, double *numbers);
 /** pd_team_gather() and pd_team_exchange() of data in the devices' memory. On a device that works

@@ -1,10 +1,11 @@
-/* Data of a team in the memory of its members' devices. On the CPU they travel as all others do. On
- * GPUs members that are threads of one process copy from each other's memory: each shows where its
- * data lie, all meet, everyone enqueues the copies that it needs, and all meet again. Nothing has
- * to be started for that, where NCCL takes a second. For several processes a library carries them
- * (struct pd_device_link) where every member has a device of its own; else, and where members are
- * of several kinds, they go by way of the hosts' memory (team_relay.c). However they travel, data
- * are not changed on the way, so that results do not depend on it. */
+/* How data travel between the memories of a team's devices. On the CPU they travel as all other
+ * data of the team do. GPUs whose members are threads of one process copy from each other's memory:
+ * each member shows where its data lie, all meet, each enqueues the copies that it needs, and all
+ * meet again. Nothing has to be started for that, while NCCL takes a second to start. Between
+ * processes a library carries the data (struct pd_device_link), where every member has a device of
+ * its own. In all other cases, and where the devices are of several kinds, data go by way of the
+ * hosts' memory (team_relay.c). No way changes the data, so results do not depend on which one is
+ * taken. */
 #include "device/device.h"
 #include "device/team.h"
 #include "linalg/linalg.h"
@@ -87,8 +88,8 @@ struct place {
   char kind[24];
 };
 
-/* Those of several kinds have nothing in common but the host's memory, which is one where members
- * are threads of one process. */
+/* Devices of several kinds can exchange data through the host's memory only, which members share
+ * where they are threads of one process. */
 static polyad_status check_kinds(polyad_context *context, polyad_team *team,
                                  const struct place *all) {
   team->mixed = false;

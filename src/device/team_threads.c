@@ -19,8 +19,9 @@ struct shared {
   struct member *member; /* `size` */
 };
 
-/* Members of a team of GPUs come within some ten microseconds of each other, many times in an
- * iteration, and who sleeps wakes as late again: who waits looks so many times before it sleeps. */
+/* Members of a team of GPUs arrive within about ten microseconds of each other, many times in an
+ * iteration, and a thread that sleeps takes as long again to wake. So a member that waits checks
+ * this many times whether the others have come before it goes to sleep. */
 enum { LOOKS = 20000 };
 
 static void wait_for_all(struct shared *shared) {

@@ -84,7 +84,7 @@ static double joined_norm(const struct pd_linalg_work *work, int threads, enum p
   return scaling == PD_SCALE_MAX_AT_LEAST_1 ? largest : sum;
 }
 
-/* What all members of a mixed team have found. */
+/* Makes a member's norms those of all members of a mixed team. */
 static polyad_status share_norms(polyad_context *context, struct pd_linalg_work *work,
                                  enum pd_scaling scaling, double *norms) {
   struct pd_cpu_sums sums = {0};

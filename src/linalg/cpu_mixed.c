@@ -1,4 +1,4 @@
-/* Lists of sums that the CPU exchanges with devices of other kinds. */
+/* The lists of sums that the CPU exchanges with devices of other kinds: see cpu_mixed.h. */
 #include "linalg/cpu_mixed.h"
 #include <string.h>
 

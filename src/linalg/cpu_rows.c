@@ -109,7 +109,7 @@ void pd_cpu_choose_divisors(struct pd_linalg_work *work, const struct pd_update 
   }
 }
 
-/* The parts' inner products of a column, in order. */
+/* The sum of the parts' inner products of a column, in the order of the parts. */
 static double inner_of_column(const struct pd_linalg_work *work, int parts, size_t r) {
   double column = 0;
   for (int p = 0; p < parts; ++p)
@@ -117,7 +117,7 @@ static double inner_of_column(const struct pd_linalg_work *work, int parts, size
   return column;
 }
 
-/* Sum over columns of weight times their inner products. */
+/* The sum over the columns of their inner products times their weights. */
 static double collect_inner(const struct pd_linalg_work *work, int parts, const double *weight) {
   double sum = 0;
   for (size_t r = 0; r < work->rank; ++r)
@@ -206,8 +206,9 @@ static void normalize_columns(struct pd_linalg_work *work, const struct pd_updat
   pd_cpu_scale(work, update->x, factor);
 }
 
-/* The same in a mixed team. Inner products are those with x as it is stored: where the parts' are
- * with x before its columns were divided, they are divided here, by powers of two. */
+/* Adds up the members' sums in a mixed team. Its inner products are with x as it is stored. Where
+ * the parts' products are with x before its columns were divided they are divided here, by powers
+ * of two. */
 static polyad_status share_mixed_sums(polyad_context *context, struct pd_linalg_work *work,
                                       const struct pd_update *update, int parts) {
   struct pd_cpu_sums sums = {
@@ -224,7 +225,7 @@ static polyad_status share_mixed_sums(polyad_context *context, struct pd_linalg_
   return POLYAD_OK;
 }
 
-/* What the members of a team have found for their rows comes together. */
+/* Adds up what the members of a team have found for their own rows. */
 static polyad_status share_sums(polyad_context *context, struct pd_linalg_work *work,
                                 const struct pd_update *update, int parts) {
   uint64_t rank = work->rank;

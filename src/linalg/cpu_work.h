@@ -35,7 +35,7 @@ struct pd_linalg_work {
   double *pull;       /* rank: what a damped update adds the factor before with */
   double *squares;    /* rank: sums of slices(i) x(i,r)^2 of the last update that had slices */
   double *eigen_work; /* pd_eigen()'s */
-  double *sent;       /* rank x (rank + PD_COLUMN_SUMS), of a member of a team; else NULL */
+  double *sent;       /* rank x (rank + PD_COLUMN_SUMS): sums on their way; NULL without a team */
   struct pd_cpu_thread *thread;
   struct pd_cpu_part *part; /* as many as the longest matrix is divided into */
   double *memory;           /* all of the above */

@@ -40,10 +40,11 @@ enum pd_scalar {
   PD_SCALARS
 };
 
-/** What the members of a mixed team send of their rows: a list of R numbers for each of these, of
- *  every column: sums of m x (x as it is stored), of x^2 weighted by slices, or plain, of |x|, and
- *  the largest |x|. gram() and update_finish() send a Gram matrix before them, of which the upper
- *  triangle is read. Among devices of one kind each kind has its own way. */
+/** The lists of sums that the members of a mixed team exchange. Each list has a number for every
+ *  column of the member's own rows: the sum of m x, with x as it is stored; the sum of x^2,
+ * weighted by `slices` where there are some; the sum of |x|; and the largest |x|. gram() and
+ * update_finish() send the R x R Gram matrix before the lists; the receiver reads its upper
+ * triangle. Devices of one kind exchange their sums in the way of their kind. */
 enum pd_column_sum { PD_SUM_INNER, PD_SUM_SQUARE, PD_SUM_ABSOLUTE, PD_SUM_LARGEST, PD_COLUMN_SUMS };
 
 /** How the columns of a factor are scaled. */

@@ -48,7 +48,8 @@ static polyad_status opencl_device_fail_limit(polyad_context *context,
                     core->bytes_text(limit, core->memory_limit(context)));
 }
 
-/* Addresses are never used again, and the end of a buffer is none of the next one's. */
+/* No address is used twice, and a gap keeps the end of one buffer from being the begin of the next.
+ */
 enum { ADDRESS_STEP = 4096 };
 
 static polyad_status name_buffer(polyad_context *context, struct pd_opencl_state *state,

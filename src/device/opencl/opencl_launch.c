@@ -14,7 +14,8 @@ static void opencl_launch_put(struct arguments *to, size_t size, const void *val
   if (to->code == CL_SUCCESS) to->code = code;
 }
 
-/* An array begins where a buffer does. A kernel that does not look at an array gets none. */
+/* Passes an array, which has to begin where its buffer does; NULL for one that the kernel does not
+ * read. */
 static void put_buffer(struct arguments *to, const void *array) {
   uint64_t offset;
   cl_mem handle = pd_opencl_buffer_locked(to->state, array, &offset);

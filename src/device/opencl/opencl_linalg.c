@@ -98,13 +98,14 @@ static polyad_status take_modes(polyad_context *context, struct pd_linalg_work *
   return POLYAD_OK;
 }
 
-/* The host's sums are shared, and rows travel by way of copies of the whole matrix. */
+/* In a team the host's dense algebra, which does the work, adds up the members' sums. The rows that
+ * members lend each other are taken from a copy of the whole matrix, or added to one. */
 static polyad_status opencl_linalg_join(polyad_context *context, struct pd_linalg_work *work,
                                         polyad_team *team) {
   return host_linalg()->join(context, work->host, team);
 }
 
-/* Copies of rows, of where they are, and of the matrix on the host. */
+/* Copies on the host for taking or adding rows: the matrix, the list of rows, and the rows. */
 struct lent {
   struct pd_matrix matrix;
   uint64_t *index;

@@ -1,6 +1,8 @@
 /* What the parts of the OpenCL module share: one state per device, and the one way to call OpenCL.
- * What algorithms call a pointer is an address that stands for a byte of a buffer: nothing lies
- * there, but they can count from it. */
+ *
+ * Algorithms hold pointers, and OpenCL has handles of buffers. So every buffer gets a range of
+ * made-up addresses: nothing lies there, but algorithms can add offsets to them, and the module
+ * finds the buffer and the offset again (pd_opencl_buffer()). */
 #ifndef PD_OPENCL_STATE_H
 #define PD_OPENCL_STATE_H
 
@@ -12,7 +14,7 @@
 /** Kernels, compiled when they are first needed. */
 enum { PD_CL_JOIN, PD_CL_ZERO, PD_CL_GAINS, PD_CL_STREAM, PD_CL_ENTRIES = PD_CL_STREAM + 4 };
 
-/** A buffer, and where its addresses begin. */
+/** A buffer, and the first of its made-up addresses. */
 struct pd_opencl_buffer {
   uintptr_t address;
   uint64_t bytes;
@@ -33,7 +35,7 @@ struct pd_opencl_state {
   struct pd_rows_shape shape;
   pthread_mutex_t lock; /* guards all below, and arguments of kernels until they are enqueued */
   struct pd_opencl_buffer *buffers;
-  uintptr_t next_address; /* of addresses that no buffer has had */
+  uintptr_t next_address; /* no buffer has had this address or a higher one */
   uint64_t memory_in_use; /* bytes of the buffers */
   cl_event timer;
   cl_kernel rows[2][PD_ROWS_KINDS][PD_ROWS_CLASSES][PD_ROWS_TILES];
@@ -53,7 +55,8 @@ static inline struct pd_opencl_state *pd_opencl_state_of(const struct pd_device 
   return device->state;
 }
 
-/** The buffer that an address lies in, and how far in; NULL: none. The second takes the lock. */
+/** The buffer that an address lies in, and the offset in it; NULL: none. The caller of the first
+ *  holds the lock; the second one takes it. */
 cl_mem pd_opencl_buffer_locked(const struct pd_opencl_state *state, const void *address,
                                uint64_t *offset);
 cl_mem pd_opencl_buffer(struct pd_opencl_state *state, const void *address, uint64_t *offset);
