@@ -16,7 +16,7 @@ static bool is_among(const char *key, const char *const *keys) {
   return *keys != NULL;
 }
 
-/* Times, what follows from times, and memory as the system counts it. */
+/* Whether a member is a time, follows from times, or is memory as the system counts it. */
 static bool is_measured(const char *key) {
   static const char *const keys[] = {"peak_bytes", "device_peak_bytes", "device_memory",
                                      "gflops",     "gbytes_per_second", "bound_share",
@@ -27,7 +27,7 @@ static bool is_measured(const char *key) {
          (length > ending && strcmp(key + length - ending, suffix) == 0);
 }
 
-/* Members of the whole object that are no results. */
+/* Whether a member of the whole object says how a run was made, and is no result. */
 static bool is_circumstance(const char *key) {
   static const char *const keys[] = {"format",  "variant",      "device",      "precision",
                                      "threads", "seed",         "streamed",    "stream",
@@ -76,7 +76,7 @@ static bool is_same_output(const struct comparing *with, const cJSON *was, const
 
 static void compare(struct comparing *with, const char *what, const cJSON *was, const cJSON *is);
 
-/* Members of either; `prefix` stands before their names. */
+/* Compares the members that either of two objects has; `prefix` stands before their names. */
 static void compare_objects(struct comparing *with, const char *prefix, const cJSON *was,
                             const cJSON *is) {
   char what[WHAT_BYTES];
@@ -151,13 +151,14 @@ static void compare_members(struct comparing *with, const cJSON *was, const cJSO
   }
 }
 
-/* Which is missing where there was none, or was not asked for. */
+/* Whether a manifest has this hash: 0 stands for a tensor or model that the run did not have, or
+ * did not hash. */
 static bool has_hash(const cJSON *manifest, const char *key) {
   const char *hash = text_of(manifest, key);
   return hash != NULL && strspn(hash, "0") != strlen(hash);
 }
 
-/* The results but for the model and the files. */
+/* Compares the results but for the model and the files. */
 static void compare_told(struct comparing *with, const cJSON *was, const cJSON *is) {
   const cJSON *one;
   cJSON_ArrayForEach(one, was) {

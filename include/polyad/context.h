@@ -103,10 +103,10 @@ POLYAD_API void polyad_set_seed(polyad_context *context, uint64_t seed);
 /** Seed of everything random. */
 POLYAD_API uint64_t polyad_seed(const polyad_context *context);
 
-/** Chooses the device: "auto", "cpu", "cuda", "cuda:N", "opencl"; or several
- *  that have a part of the tensor each, for polyad_cp_als() and polyad_cp_apr(): equal parts where
- *  they are of one kind ("cuda:all", "cuda:0-3"), else by measured speed ("cuda,cpu")
- *  (docs/scale.md).
+/** Chooses the device: "auto", "cpu", "cuda", "cuda:N" or "opencl". For polyad_cp_als() and
+ *  polyad_cp_apr() it may be several devices, each of which gets a part of the tensor: equal parts
+ *  where the devices are of one kind ("cuda:all", "cuda:0-3"), else parts by their measured speed
+ *  ("cuda,cpu"); docs/scale.md says more.
  *  A device that is named is opened at once. "auto" opens nothing: when something first needs a
  *  device (a plan, polyad_device()) it becomes the first GPU of CUDA, else the CPU, and says so at
  *  level info. OpenCL is opened only by name; some of its drivers end the process where they do not
@@ -141,7 +141,7 @@ POLYAD_API void polyad_set_progress(polyad_context *context, polyad_progress_fun
 
 /** Asks a running computation to end after its current iteration; before the first one, when there
  *  is no model yet, it ends with POLYAD_CANCELLED. May be called from any thread and from signal
- *  handlers. Stays in force until polyad_clear_cancel(). */
+ *  handlers. The request stays in force until polyad_clear_cancel(). */
 POLYAD_API void polyad_cancel(polyad_context *context);
 /** Forgets an earlier polyad_cancel(). */
 POLYAD_API void polyad_clear_cancel(polyad_context *context);

@@ -25,8 +25,8 @@ typedef struct polyad_cp_als_options {
                       bytes, from the second iteration on until the fit grows by less than ten times
                       the tolerance (counted as 1e-5 at least) or a quarter of the iterations is
                       left, then in single precision. Needs a GPU, single precision, a rank of at
-                      least 3, and a format with kernels that gather such rows (the error of one
-                      that has none names them) */
+                      least 3, and a format whose kernels gather such rows; for other formats the
+                      error names those */
 } polyad_cp_als_options;
 
 /** Sets the defaults named above and at polyad_run_options, rank 16. */

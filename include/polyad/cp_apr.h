@@ -56,11 +56,12 @@ POLYAD_API void polyad_cp_apr_options_init(polyad_cp_apr_options *options);
  *  columns of 1-norm one; weights are sorted. The run has converged when no mode had to be changed
  *  in an outer iteration. Cancellation is no error: the model so far is returned.
  *
- *  MU runs wherever the format has Phi on the plan's device; PDNR and PQNR with every format, on
- * the CPU, with threads over rows, and on CUDA devices, with blocks of threads over rows (ranks up
- * to 16,384). There formats that keep the nonzeros of a row together are read as they lie; the
- * nonzeros of others are copied there once more, sorted for every mode. `info` has log_likelihood,
- * kkt_violation and the times of the steps, and the trace of both per outer iteration.
+ *  MU runs wherever the format has Phi on the plan's device. PDNR and PQNR run with every format:
+ * on the CPU, where threads share the rows, and on CUDA devices, where blocks of threads share
+ * them, at ranks up to 16,384. On a CUDA device they read the storage of formats that keep the
+ * nonzeros of a row together; the nonzeros of other formats are copied there once more, sorted for
+ * every mode. `info` has log_likelihood, kkt_violation and the times of the steps, and the trace
+ * has the first two after every outer iteration.
  *  @param[out] model  destroyed with polyad_ktensor_destroy()
  *  @param[out] info   may be NULL
  *  @return POLYAD_NUMERICAL for a negative value, naming the first with its coordinate, or for

@@ -297,9 +297,10 @@ typedef struct polyad_format_description {
   const char *summary; /**< one sentence */
   const char *paper;   /**< where it comes from */
   char devices[64];    /**< kinds of devices it has kernels for in this build, such as "cpu cuda" */
-  char tuned[64];   /**< those of them with kernels written for its storage; on others nonzeros are
-                         decoded for loops that many formats share, or that all devices share */
-  char kernels[64]; /**< kernels it has on any of them, such as "mttkrp ttmc phi" */
+  char tuned[64];      /**< the devices among them that have kernels written for its storage; on the
+                            others its nonzeros are decoded for loops that many formats or
+                            all devices share */
+  char kernels[64];    /**< kernels it has on any of them, such as "mttkrp ttmc phi" */
   const char *variants;   /**< variants it knows, such as "auto one two all" */
   const char *compute;    /**< types of products, as the command names them: "native", or
                                "native f16 bf16 tf32" */

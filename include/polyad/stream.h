@@ -74,9 +74,10 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_plan_memory_from_file(
  *  was written to, or a spill file that cannot be read, ends the call that finds it with POLYAD_IO.
  *  Memory: at least 8 bytes for every row of every mode, and some 100 bytes for each nonzero of a
  *  chunk; disk: for each nonzero and mode its value and its indices in the other modes.
- *  @param options  as for polyad_plan_create(): format "auto", or the one whose kernels the device
- *                 runs on chunks (the error of another names it), POLYAD_KERNEL_MTTKRP or
- * POLYAD_KERNEL_PHI, the native compute type; nothing is tuned
+ *  @param options  as for polyad_plan_create(): format "auto", or the format whose kernels the
+ *                  device runs on chunks, which the error for another format names; kernel
+ *                  POLYAD_KERNEL_MTTKRP or POLYAD_KERNEL_PHI; the native compute type; nothing is
+ *                  tuned
  *  @param stream   NULL: defaults
  *  @param[out] plan  destroyed with polyad_plan_destroy()
  *  @return POLYAD_UNSUPPORTED for other files, devices, formats or kernels, or a tensor that keeps

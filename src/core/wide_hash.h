@@ -1,5 +1,5 @@
-/* XXH3-64 of what is large, by the vectors of the current instruction set: the library that has it
- * is compiled for the oldest processor. The hashes are the same. */
+/* The hash XXH3-64 of large data, computed with the vectors of the current instruction set. The
+ * system's libxxhash is compiled for the oldest processor of its kind; the hashes are the same. */
 #ifndef PD_WIDE_HASH_H
 #define PD_WIDE_HASH_H
 

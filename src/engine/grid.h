@@ -16,8 +16,8 @@ struct pd_grid {
 };
 
 /** sum = the sum of f(0, m) over all cells; gradients[n] gets dims[n] x rank numbers, its
- * derivative in the entries of factor n (NULL: no gradients are wanted). In closed form where
- * the loss has one, else cell by cell. Results depend on the number of
+ * derivative in the entries of factor n (NULL: no gradients are wanted). The sum is in closed form
+ * where the loss has one, else cell by cell, until polyad_cancel(). Results depend on the number of
  * threads only. */
 polyad_status pd_grid_sum(polyad_context *context, int loss, const struct pd_grid *grid,
                           double *sum, double *const *gradients);

@@ -12,16 +12,16 @@
  * all read the file. It gives the loss a number and, as macros of x, m and `least`:
  *
  *   NAME        its name for users, the enumerator in <polyad/gcp.h> in small letters with hyphens
- *   GAIN        g, where the kernels are
- *   SLOPE       its derivative in m, there too
- *   CURVATURE   minus its second derivative, at least 0
- *   ZERO        f(0, m), on the host
- *   ZERO_SLOPE  its derivative, there too
+ *   GAIN        g, evaluated on the device of the kernels
+ *   SLOPE       the derivative of g in m, evaluated there, too
+ *   CURVATURE   minus the second derivative of g in m, at least 0
+ *   ZERO        f(0, m), evaluated on the host
+ *   ZERO_SLOPE  the derivative of f(0, m) in m, on the host, too
  *   GRID        how ZERO is summed over the grid: PD_GRID_CELLS, or a closed form
  *   SQUARES     how often x^2, summed over the nonzeros, is added to the whole
  *
- * All but SLOPE get doubles. `least` is the least model that is divided by. A model that is not a
- * number stays so. */
+ * All but SLOPE get doubles. `least` is the smallest number that is divided by: a smaller
+ * denominator counts as `least`. A model that is not a number stays not a number. */
 #ifndef PD_ENGINE_LOSS_H
 #define PD_ENGINE_LOSS_H
 
@@ -37,7 +37,8 @@
 #include "engine/losses/gaussian.h"
 #include "engine/losses/poisson.h"
 
-/* Every loss: EACH for all but one, and LAST for that one, which a choice falls to unasked. */
+/* The list of all losses. LAST is applied to the one that PD_LOSS_CHOICE() takes without comparing
+ * its number, and EACH to all others. */
 #define PD_LOSSES(EACH, LAST, what, kind, x, m, least)                                             \
   EACH(POISSON, what, kind, x, m, least)                                                           \
   EACH(BERNOULLI_LOGIT, what, kind, x, m, least)                                                   \

@@ -122,7 +122,7 @@ struct pd_scratch {
  *  factors counts for factors of the same version only (formats/versions.h). */
 struct pd_walk {
   uint64_t ops;         /* the operations that it runs */
-  bool any_order;       /* adds atomically in the default variant: other bits in every run */
+  bool any_order;       /* the default variant adds atomically: bits differ from run to run */
   bool reads_halves;    /* its MTTKRP gathers pd_matrix::halves where all inputs have them */
   size_t scratch_bytes; /* of what begins with a struct pd_scratch */
   /** Bytes of a workspace for factors of ranks[k] columns in mode k. */

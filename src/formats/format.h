@@ -92,7 +92,7 @@ struct polyad_format {
   const struct pd_parameter *parameters;
   int parameter_count;
   int min_order, max_order;
-  bool by_name;       /* there to compare with: no plan takes it unasked */
+  bool by_name;       /* serves comparisons: "auto" never takes it */
   bool counts_tuples; /* its estimates rest on traits->tuples, which are counted for it */
   bool reduced;       /* has kernels for compute types other than POLYAD_COMPUTE_NATIVE */
 
@@ -165,8 +165,8 @@ struct polyad_kernels {
   const char *format;   /* name of the format */
   const char *device;   /* kind of device */
   const char *variants; /* variants with own kernels; NULL: all */
-  /** Nonzeros are decoded for loops that serve many formats, or the kernels are those of all
-   *  devices: none are written for this storage on this device. */
+  /** No kernels are written for this storage on this device: its nonzeros are decoded for loops
+   * that serve many formats, or the kernels are those from one source for all devices. */
   bool plain;
   /** The ways through the storage (engine/op.h): those whose factors' rows combine by Hadamard,
    *  then those by Kronecker. */
@@ -194,7 +194,7 @@ static inline const struct pd_walk *pd_walk_of(const struct polyad_kernels *kern
     if ((kernels->walks[k]->ops & ops) == ops) return kernels->walks[k];
   return NULL;
 }
-/** Whether all of them give the same bits every time, in the default variant. */
+/** Whether all walks give the same bits every time, in the default variant. */
 static inline bool pd_same_bits(const struct polyad_kernels *kernels) {
   for (int k = 0; k < PD_WALKS_MAX && kernels->walks[k] != NULL; ++k)
     if (kernels->walks[k]->any_order) return false;

@@ -30,7 +30,7 @@ static struct pd_ptn_fault find_outside(const struct pd_ptn_header *header, void
   return fault;
 }
 
-/* Names the first wrong pair from nonzero p - 1 on. */
+/* Names the first nonzero from p to `end` that does not come behind the one before it. */
 static struct pd_ptn_fault find_disorder(const struct pd_ptn_header *header, void *const *array,
                                          uint64_t p, uint64_t end) {
   struct pd_ptn_fault fault = {.what = PD_PTN_SOUND};
@@ -69,7 +69,8 @@ void pd_ptn_check_begin(struct pd_ptn_check *check, const struct pd_ptn_header *
   }
 }
 
-/* Ranges of [p, p + count), and the order of each with the one before it. */
+/* Checks that the indices of nonzeros [p, p + count) are in range, and that each nonzero comes
+ * behind the one before it. */
 static void scan_indices(struct pd_ptn_check *check, void *const *array, uint64_t p, size_t count) {
   const struct pd_ptn_header *header = check->header;
   uint32_t tie[PD_PTN_TIES];
@@ -90,7 +91,8 @@ static void scan_indices(struct pd_ptn_check *check, void *const *array, uint64_
   check->disorder = check->disorder || tied;
 }
 
-/* The first nonzero of a block has none before it in the block. */
+/* Checks the range of the indices of a block's first nonzero, which scan_indices() leaves out,
+ * since it has no nonzero before it in the block. */
 static void check_first(struct pd_ptn_check *check, void *const *array) {
   const struct pd_ptn_header *header = check->header;
   for (int n = 0; n < (int)header->order; ++n)

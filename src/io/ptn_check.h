@@ -35,16 +35,17 @@ struct pd_ptn_check {
   struct pd_wide_hash hash[POLYAD_MAX_ORDER + 1];
 };
 
-/** Checks a block in parts, from its first nonzero to its last, each after it was read into `array`
- *  (one array per mode, then the values): PD_PTN_PART nonzeros lie in the second cache then. The
- *  order of the block's first nonzero relative to the one before is left out. */
+/** Checks a block in parts, from its first nonzero to its last. Each part is checked right after it
+ *  was read into `array` (one array per mode, then the values), while its PD_PTN_PART nonzeros lie
+ *  in the second level of cache. The order of the block's first nonzero and the one before it,
+ * which is in another block, is not checked here: see pd_ptn_check_pair(). */
 void pd_ptn_check_begin(struct pd_ptn_check *check, const struct pd_ptn_header *header,
                         uint64_t block);
 void pd_ptn_check_part(struct pd_ptn_check *check, void *const *array, uint64_t begin,
                        uint64_t end);
 struct pd_ptn_fault pd_ptn_check_end(const struct pd_ptn_check *check, const uint64_t *checksums,
                                      void *const *array);
-/** All of that. */
+/** Does all of that with a block that lies in `array` already. */
 struct pd_ptn_fault pd_ptn_check_block(const struct pd_ptn_header *header,
                                        const uint64_t *checksums, void *const *array,
                                        uint64_t block);

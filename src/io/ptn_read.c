@@ -108,7 +108,7 @@ static struct pd_ptn_fault read_part(struct ptn *ptn, uint64_t begin, uint64_t e
   return (struct pd_ptn_fault){.what = PD_PTN_SOUND};
 }
 
-/* Reads, where the arrays are not read yet, and checks a block. */
+/* Checks a block; of a file that was not read as a whole before, it reads the block, too. */
 static struct pd_ptn_fault take_array_block(struct ptn *ptn, uint64_t block) {
   struct pd_ptn_check check;
   pd_ptn_check_begin(&check, &ptn->header, block);

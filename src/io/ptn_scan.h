@@ -1,5 +1,6 @@
 /* The loops that verify a part of a .ptn file's arrays, compiled for each instruction set. A part
- * is so small that it stays in the second cache from its reading on, however many loops follow. */
+ * is so small that it stays in the second level of cache after it was read: the loops that follow
+ * read it from there. */
 #ifndef PD_PTN_SCAN_H
 #define PD_PTN_SCAN_H
 
@@ -13,15 +14,16 @@ struct pd_ptn_scan {
   /* The largest of `count` indices. */
   uint64_t (*largest32)(const uint32_t *index, size_t count);
   uint64_t (*largest64)(const uint64_t *index, size_t count);
-  /* The same, of at most PD_PTN_TIES, of which each is compared with the one before it. `tie` has
-   * all bits while the modes before are equal in both; *wrong becomes true where an index is
-   * smaller then; *tied says whether all is equal somewhere. */
+  /* The largest of at most PD_PTN_TIES indices of one mode, each of which is compared with the one
+   * before it. The modes are gone through in their order. tie[p] has all bits set as long as
+   * nonzero p has the same indices as the one before it, and none afterwards. *wrong becomes true
+   * where such a nonzero has the smaller index; *tied says whether any is left that is tied. */
   uint64_t (*compare32)(const uint32_t *index, size_t count, uint32_t *tie, bool *wrong,
                         bool *tied);
   uint64_t (*compare64)(const uint64_t *index, size_t count, uint32_t *tie, bool *wrong,
                         bool *tied);
-  /* Whether some value, given by its bits, is infinite, no number or, unless zeros are allowed,
-   * zero. */
+  /* Whether any value, of which the bits are given, is infinite, not a number or, unless zeros are
+   * allowed, zero. */
   bool (*bad32)(const uint32_t *bits, size_t count, bool zeros);
   bool (*bad64)(const uint64_t *bits, size_t count, bool zeros);
 };

@@ -20,8 +20,8 @@ static bool within_limit(polyad_context *context, uint64_t bytes) {
   return pd_add_saturated(polyad_memory_in_use(context), bytes) <= polyad_memory_limit(context);
 }
 
-/* Formats that are there to compare with, and kernels that give other bits in every run: only by
- * name. */
+/* Leaves out what is taken only where it is named: formats that serve comparisons, and kernels that
+ * give other bits in every run. */
 static void leave_to_name(const struct pd_request *request, struct pd_candidate *candidate) {
   if (!candidate->supported) return;
   const struct pd_op op = pd_op_of_kernel(request->kernel, 0);

@@ -9,7 +9,7 @@
 #define ONE(NAME, what, kind, x, m, least) +1
 enum { LOSSES = PD_LOSSES(ONE, ONE, , , , , ) };
 
-/* The public numbers are the library's own, and run from 0 on. */
+/* The public enumeration has the numbers of engine/loss.h, which run from 0 on. */
 #define SAME(NAME, what, kind, x, m, least)                                                        \
   _Static_assert((int)POLYAD_LOSS_##NAME == PD_LOSS_##NAME && PD_LOSS_##NAME < LOSSES,             \
                  "a loss has another number in <polyad/gcp.h>");

@@ -71,9 +71,9 @@ static inline uint64_t pd_alto_number(const void *array, int bytes, uint64_t p) 
   return ((const uint64_t *)array)[p];
 }
 
-/** Whether the mode's sums are added atomically. The paper's choice: its temporaries cost two reads
- * and two writes of a row, so that a mode whose rows have four nonzeros or fewer in the mean does
- * without them. */
+/** Whether the sums of a mode are added atomically. keys-adaptive decides it as the paper does:
+ *  temporaries cost two reads and two writes of every row, so a mode whose rows have fewer than
+ * five nonzeros in the mean does without them (the paper's limit of 4, the mean rounded down). */
 static inline bool pd_alto_adds_atomically(const struct pd_alto *alto, int mode) {
   enum { LEAST_REUSE = 4 };
   return alto->atomic || (alto->adaptive && alto->nnz / alto->dims[mode] <= LEAST_REUSE);

@@ -6,8 +6,9 @@
 #include "formats/tables.h"
 #include <stdio.h>
 
-/* The most blocks with edges of 2^bits indices that can hold a nonzero: one for each nonzero, and
- * no more than the tensor has. */
+/* The largest number of blocks, with 2^bits indices in every mode, that may be stored: only blocks
+ * that hold a nonzero are. So they are no more than the nonzeros, and no more than the blocks that
+ * the whole tensor is divided into. */
 static uint64_t hicoo_most_blocks(const struct pd_traits *traits, int bits) {
   uint64_t blocks = 1;
   for (int n = 0; n < traits->order; ++n)
@@ -15,9 +16,9 @@ static uint64_t hicoo_most_blocks(const struct pd_traits *traits, int bits) {
   return blocks < traits->nnz ? blocks : traits->nnz;
 }
 
-enum { BLOCK }; /* its parameter */
+enum { BLOCK }; /* the number of the format's parameter */
 
-/* Bits of an index in a block: those below a power of two. */
+/* The number of bits of an index within a block: block=128 takes 7. */
 static int hicoo_bits(const struct pd_request *request) {
   return pd_bit_length((uint64_t)pd_parameter(request, BLOCK, PD_HICOO_USUAL)) - 1;
 }

@@ -4,8 +4,8 @@
 
 #include "formats/nonzeros/nonzeros_gpu.h"
 
-/* Array n of the list: elements of mode n; array PD_HICOO_BLOCK + n: its blocks. Number 0: the bits
- * of an element. */
+/* Which arrays the kernels get: array n has the elements of mode n, and array PD_HICOO_BLOCK + n
+ * its blocks. Number 0 that they get is the bits of an element. */
 enum { PD_HICOO_BLOCK = 16, PD_HICOO_START = 32, PD_HICOO_UNIT_BLOCK };
 
 PD_NZ_DECLARE(pd_hicoo_add);
