@@ -2,6 +2,7 @@
  * all, so that the models are the same; of their reports that of the best start remains. */
 #include "algorithms/starts_kept.h"
 #include "algorithms/model_start.h"
+#include "algorithms/run_options.h"
 #include <math.h>
 #include <string.h>
 
@@ -79,8 +80,9 @@ polyad_status pd_starts_kept(polyad_context *context, const polyad_plan *plan,
   void *own = NULL;
   double began = pd_seconds();
   polyad_status status = POLYAD_OK;
-  uint64_t starts = all->starts > 0 ? (uint64_t)all->starts : 0;
   *model = NULL;
+  PD_TRY(pd_run_options_check(context, all, 0)); /* each call sees one start only */
+  uint64_t starts = (uint64_t)all->starts;
   PD_TRY_CLEANUP(pd_alloc(context, 1, size, &own));
   memcpy(own, options, size);
   PD_TRY_CLEANUP(PD_NEW_ZERO(context, starts, &kept.model));

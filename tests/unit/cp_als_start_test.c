@@ -3,6 +3,7 @@
 
 #include "failing_allocator.h"
 #include "plan/plan.h"
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -305,9 +306,44 @@ static void keeping_models_may_fail(void **state) {
   tear_down(&s);
 }
 
+/* Every decomposition whose models are kept refuses what it refuses without. */
+static void assert_kept_refused(const struct setting *s, const polyad_run_options *run) {
+  polyad_cp_als_options als = options_of(100);
+  polyad_cp_apr_options apr;
+  polyad_cp_complete_options complete;
+  polyad_ktensor *model = NULL;
+  polyad_cp_apr_options_init(&apr);
+  polyad_cp_complete_options_init(&complete);
+  als.run = apr.run = complete.run = *run;
+  assert_int_equal(polyad_cp_als(s->context, s->plan, &als, &model, NULL), POLYAD_INVALID_ARGUMENT);
+  assert_int_equal(polyad_cp_apr(s->context, s->plan, &apr, &model, NULL), POLYAD_INVALID_ARGUMENT);
+  assert_int_equal(polyad_cp_complete(s->context, s->plan, &complete, &model, NULL),
+                   POLYAD_INVALID_ARGUMENT);
+  assert_null(model);
+}
+
+static void kept_starts_are_checked(void **state) {
+  (void)state;
+  struct setting s = set_up(1, POLYAD_F64);
+  polyad_run_options run = options_of(1).run;
+  run.keep_starts = 1;
+  run.starts = 0;
+  assert_kept_refused(&s, &run);
+  run.starts = -1;
+  assert_kept_refused(&s, &run);
+  run.starts = 2;
+  run.first_start = INT_MAX;
+  assert_kept_refused(&s, &run);
+  run.first_start = 0;
+  run.checkpoint = "kept_starts.state"; /* one file for the states of several starts */
+  assert_kept_refused(&s, &run);
+  tear_down(&s);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(all_models_side_by_side),
+      cmocka_unit_test(kept_starts_are_checked),
       cmocka_unit_test(all_models_one_after_the_other),
       cmocka_unit_test(keeping_models_may_fail),
       cmocka_unit_test(wrong_options_are_refused),
