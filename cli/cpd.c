@@ -112,6 +112,7 @@ static int parse(struct cpd *cpd, int argc, char **argv) {
   if (cli_is_apr(cpd->algorithm) && (cpd->nonnegative || ridge))
     return cli_usage_error("--%s is for --algorithm als", ridge ? "ridge" : "nonnegative");
   status = check_completion(cpd);
+  if (status == 0) status = cli_cpd_check_algorithm_options(cpd);
   if (status == 0) status = check_team(cpd);
   if (status != 0) return status;
   if (cpd->session.zeros == NULL)

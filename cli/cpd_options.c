@@ -1,5 +1,6 @@
 /* The options of polyad cpd. */
 #include "cpd_options.h"
+#include "parsed.h"
 
 static const struct cli_option option_table[] = {
     CLI_HEADING("model"),
@@ -66,3 +67,23 @@ const struct cli_usage cli_cpd_usage = {
     CLI_OPTIONS(option_table),
     .least_arguments = 1,
     .most_arguments = 1};
+
+int cli_cpd_check_algorithm_options(const struct cpd *cpd) {
+  static const struct {
+    const char *option, *algorithms;
+  } owned[] = {{"inner-iters", "apr-mu apr-pdnr apr-pqnr"},
+               {"epsilon", "apr-mu apr-pdnr apr-pqnr"},
+               {"store-pi", "apr-mu"},
+               {"zero-shift", "apr-mu"},
+               {"zero-tol", "apr-mu"},
+               {"active-tol", "apr-pdnr apr-pqnr"},
+               {"damping", "apr-pdnr"},
+               {"exact", "apr-pdnr"},
+               {"lbfgs-pairs", "apr-pqnr"},
+               {"learn-rate", "sgd"}};
+  for (size_t k = 0; k < sizeof owned / sizeof *owned; ++k)
+    if (cli_parsed_has(owned[k].option) && cli_choice(owned[k].algorithms, cpd->algorithm) < 0)
+      return cli_usage_error("--%s found with --algorithm %s; expected one of: %s", owned[k].option,
+                             cpd->algorithm, owned[k].algorithms);
+  return 0;
+}

@@ -29,4 +29,8 @@ struct cpd {
 
 extern const struct cli_usage cli_cpd_usage;
 
+/** Refuses an option that was given and does nothing in the chosen algorithm; 0, or 2 after an
+ * error was printed. */
+int cli_cpd_check_algorithm_options(const struct cpd *cpd);
+
 #endif

@@ -127,7 +127,7 @@ static int store_real(const struct cli_option *option, const char *text, double 
                    : cli_usage_error("--%s %s found; expected a number", option->name,
                                      cli_quote(quoted, text));
   if (!is_real || *to < (double)option->least || (option->most != 0 && *to > (double)option->most))
-    return cli_usage_error("--%s %s found; expected a number of at least %llu, such as 1e-4",
+    return cli_usage_error("--%s %s found; expected a finite number of at least %llu, such as 1e-4",
                            option->name, cli_quote(quoted, text),
                            (unsigned long long)option->least);
   return 0;

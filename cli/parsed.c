@@ -41,6 +41,22 @@ void cli_parsed_add(const char *option, const char *value) {
   if (value != NULL) add_word(value);
 }
 
+static bool takes_value(const char *option) {
+  for (int k = 0; k < of.option_count; ++k)
+    if (of.options[k].name != NULL && strcmp(of.options[k].name, option) == 0)
+      return of.options[k].kind != CLI_FLAG;
+  return false;
+}
+
+bool cli_parsed_has(const char *option) {
+  for (size_t k = 0; k < count && strcmp(words[k], "--") != 0; ++k) {
+    const char *name = words[k] + strlen("--");
+    if (strcmp(name, option) == 0) return true;
+    if (takes_value(name)) ++k;
+  }
+  return false;
+}
+
 size_t cli_parsed_count(void) { return count; }
 
 const char *cli_parsed_word(size_t k) { return words[k]; }

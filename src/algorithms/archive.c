@@ -101,14 +101,28 @@ static void note_changes(polyad_context *context, const struct pd_run_head *ther
 
 static const char *type_name(uint64_t type) { return type == POLYAD_F32 ? "f32" : "f64"; }
 
+/* What people call a method whose state is named so in files; another name as it is, quoted. */
+static const char *method_words(char quoted[PD_QUOTE_BYTES], const char *method, size_t bytes) {
+  static const char *const words[][2] = {{"cp_als", "als"},
+                                         {"apr_mu", "apr-mu"},
+                                         {"apr_pdn", "apr-pdnr"},
+                                         {"apr_pqn", "apr-pqnr"},
+                                         {"cmp_als", "als of completion"},
+                                         {"cmp_ccd", "ccd"},
+                                         {"cmp_sgd", "sgd"}};
+  for (size_t k = 0; k < sizeof words / sizeof *words; ++k)
+    if (strncmp(method, words[k][0], bytes) == 0) return words[k][1];
+  return pd_quote(quoted, method, strnlen(method, bytes));
+}
+
 static polyad_status compare_heads(polyad_context *context, const char *path,
                                    const struct pd_run_head *there,
                                    const struct pd_run_head *here) {
   if (memcmp(there->method, here->method, sizeof here->method) != 0) {
-    char quoted[PD_QUOTE_BYTES];
-    size_t length = strnlen(there->method, sizeof there->method);
-    return archive_differs(context, path, "algorithm", pd_quote(quoted, there->method, length),
-                           here->method);
+    char quoted[2][PD_QUOTE_BYTES];
+    return archive_differs(context, path, "algorithm",
+                           method_words(quoted[0], there->method, sizeof there->method),
+                           method_words(quoted[1], here->method, sizeof here->method));
   }
   PD_TRY(compare_tensors(context, path, there, here));
   if (there->type != here->type)

@@ -98,6 +98,14 @@ def test_parts_have_all_entries_and_labels(polyad):
         "test": 20, "validation": 8, "train": 52}
 
 
+def test_a_checkpoint_of_another_method_is_named_by_its_words(polyad):
+    polyad.ok("cpd", "good.tns", "-r", "1", "--absent", "unknown", "--checkpoint", "state", "-i", "2")
+    polyad.fails(1, "cpd", "good.tns", "-r", "1", "--resume", "state",
+                 says="of a run with algorithm als of completion; expected als\n")
+    polyad.fails(1, "cpd", "good.tns", "-r", "1", "--absent", "unknown", "-a", "sgd", "--resume", "state",
+                 says="of a run with algorithm als of completion; expected sgd\n")
+
+
 def test_names_of_parts(polyad):
     """A dot before the extension is not written twice; standard output cannot hold several files."""
     polyad.ok("split", "good.tns", "--test", "0.4", "-o", "part", "--type", ".tns")

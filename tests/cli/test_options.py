@@ -277,6 +277,21 @@ def test_options_of_als_alone(polyad, algorithm):
     polyad.fails(2, *CPD, "--algorithm", algorithm, "--init", "hosvd", says="--init hosvd")
 
 
+@pytest.mark.parametrize("words, algorithms", [
+    (("--inner-iters", "4"), "apr-mu apr-pdnr apr-pqnr"), (("--store-pi",), "apr-mu"),
+    (("--damping", "1", "-a", "apr-mu"), "apr-pdnr"), (("--exact", "-a", "apr-pqnr"), "apr-pdnr"),
+    (("--lbfgs-pairs", "2", "-a", "apr-pdnr"), "apr-pqnr"), (("--zero-tol", "1", "-a", "apr-pqnr"), "apr-mu"),
+    (("--learn-rate", "1", "--absent", "unknown"), "sgd")])
+def test_options_of_other_algorithms(polyad, words, algorithms):
+    """What would do nothing is refused: the algorithm was forgotten, perhaps."""
+    found = words[words.index("-a") + 1] if "-a" in words else "als"
+    polyad.fails(2, *CPD, *words, says=f"{words[0]} found with --algorithm {found}; expected one of: {algorithms}")
+
+
+def test_a_value_that_looks_like_an_option_is_none(polyad):
+    polyad.ok(*CPD, "--output=--exact")
+
+
 def test_half_rows(polyad):
     polyad.fails(2, *CPD, "--algorithm", "apr-mu", "--half-rows", says="--half-rows is for --algorithm als")
     polyad.fails(2, *CPD, "--absent", "unknown", "--half-rows", says="--half-rows is for --algorithm als")

@@ -392,7 +392,7 @@ static void another_algorithm(void **state) {
   seal(bytes, size);
   store(s.path, bytes, size);
   s.options.run.resume = s.path;
-  refuse(&s, POLYAD_MISMATCH, "algorithm 'tucker'; expected cp_als");
+  refuse(&s, POLYAD_MISMATCH, "algorithm 'tucker'; expected als");
   free(bytes);
   finish(&s);
 }
