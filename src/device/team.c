@@ -95,7 +95,8 @@ static polyad_status out_of_step(polyad_context *context, polyad_team *team, int
   const struct pd_team_opening *mine = &team->opening[team->rank], *theirs = &team->opening[other];
   team->failed = POLYAD_INTERNAL;
   snprintf(team->message, sizeof team->message,
-           "members %d and %d of the team are in different calls (%d of %llu and %d of %llu)",
+           "members %d and %d of the team are in different calls (%d of %llu and %d of %llu); "
+           "expected all to be started with the same options",
            team->rank, other, (int)mine->call, (unsigned long long)mine->length, (int)theirs->call,
            (unsigned long long)theirs->length);
   return spent(context, team);

@@ -161,6 +161,7 @@ static void failures(void **state) {
   for (int k = 0; k < 3; ++k) {
     assert_int_equal(apart.member[k].status, POLYAD_INTERNAL);
     assert_non_null(strstr(apart.member[k].message, "different calls"));
+    assert_non_null(strstr(apart.member[k].message, "expected all to be started with the same"));
   }
 }
 
