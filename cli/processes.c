@@ -33,8 +33,8 @@ void cli_team_missing(const struct cli_session *session) {
   if (count < 2 || !starts_first()) return;
   cli_talk(
       session,
-      "polyad: warning: each of the %d processes does all of this by itself, and writes what it "
-      "is to write; only cpd shares the work\n",
+      "polyad: warning: each of the %d processes runs this whole command by itself and writes all "
+      "of its files; only cpd shares the work\n",
       count);
 }
 

@@ -155,11 +155,11 @@ static void tell_shares(polyad_context *context, const struct pace *pace, uint64
                         const struct pd_shares *shares) {
   for (int k = 0; k < shares->devices.count; ++k)
     pd_log(context, POLYAD_LOG_INFO,
-           "%s takes %.3g s for %llu nonzeros in every mode, transfers %.3g s: it gets %.1f%% of "
-           "the nonzeros%s",
+           "%s: the kernel takes %.3g s in all modes for %llu nonzeros, transfers take %.3g s; its "
+           "share is %.1f%% of the nonzeros%s",
            shares->devices.device[k]->name, pace[k].kernel, (unsigned long long)count,
            pace[k].transfers, 100 * shares->weight[k],
-           shares->weight[k] >= least_share ? "" : ", which others take over");
+           shares->weight[k] >= least_share ? "" : ", too little: the others get it");
 }
 
 static polyad_status measure_shares(polyad_context *context, const polyad_tensor *tensor,

@@ -186,7 +186,7 @@ def test_what_processes_do_not_share_warns_once(noisy):
     assert alone.returncode == 0 and "processes" not in alone.stderr, alone.stderr
     done = run(noisy, 3, *work, "all.ptm")
     assert done.returncode == 0, done.stderr
-    assert done.stderr.count("each of the 3 processes does all of this by itself") == 1, done.stderr
+    assert done.stderr.count("each of the 3 processes runs this whole command by itself") == 1, done.stderr
     assert noisy.path("all.ptm").read_bytes() == noisy.path("alone.ptm").read_bytes()
     assert "processes" not in run(noisy, 2, "info", "x.ptn", "--quiet").stderr
 
