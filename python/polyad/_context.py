@@ -1,7 +1,8 @@
 """Contexts: where threads, device, seed, messages and interrupts meet the C library.
 
-A C context serves one thread at a time, so each Python thread has its own. Objects that the
-library makes keep the context alive that owns their memory.
+A C context serves one computation at a time, so each Python thread has its own, and what a callback
+computes has another than the run that called it. Objects that the library makes keep the context
+alive that owns their memory.
 
 The threads of OpenMP belong to the thread that started them, and fork() copies only the thread that
 calls it: in the child that thread would wait for ever for threads that are not there. So it computes
@@ -41,7 +42,8 @@ class Context:
             raise MemoryError("no memory for a context")
         self.pointer = ffi.gc(pointer[0], lib.polyad_context_destroy)
         self.default_threads = self.most_threads = int(lib.polyad_threads(self.pointer))
-        self.alone = False  # the threads that it had were left behind by fork()
+        self.thread = threading.get_ident()
+        self.alone = getattr(_local, "alone", False)  # fork() left its thread's OpenMP threads behind
         self.device = ""  # as asked for last
         self.in_turn = False  # it has another by now: its own among the processes of a team
         self.watches = False  # SIGINT, during a call
@@ -50,6 +52,7 @@ class Context:
         self.teams: dict[int, Any] = {}  # by communicator; they stay, for processes leave together
         self.callback: Callback | None = None
         self.exception: BaseException | None = None
+        self.inner: Context | None = None  # of what callbacks compute
         self._handle = ffi.new_handle(self)
         lib.polyad_set_log(self.pointer, lib.POLYAD_LOG_WARNING, lib.polyad_python_log,
                            self._handle)
@@ -132,12 +135,13 @@ def _after_fork() -> None:
     """In the child: see the top of this file."""
     global _gpus_lost, _warned
     _warned = False
-    ours: Context | None = getattr(_local, "context", None)
+    ours = [each for each in _contexts if each.thread == threading.get_ident()]
     for each in list(_contexts):
         _gpus_lost = _gpus_lost or each.used_gpu
         each.check(lib.polyad_set_threads(each.pointer, 1))
-    if ours is not None:
-        ours.alone = ours.alone or ours.most_threads > 1
+    _local.alone = any(each.alone or each.most_threads > 1 for each in ours)
+    for each in ours:
+        each.alone = _local.alone
 
 
 def _one_thread(wanted: int) -> int:
@@ -194,7 +198,9 @@ def _progress(user: Any, progress: Any) -> int:
         return 0
     if self.watches:
         lib.polyad_python_running(1)
+    outer = getattr(_local, "context", None)
     try:
+        _local.context = self.inner
         return 1 if self.callback({
             "iteration": progress.iteration, "max_iterations": progress.max_iterations,
             "fit": progress.fit, "change": progress.change,
@@ -202,6 +208,7 @@ def _progress(user: Any, progress: Any) -> int:
             "seconds": progress.seconds, "restart": progress.restart,
             "stage": text(progress.stage) if progress.stage else ""}) else 0
     finally:
+        self.inner, _local.context = _local.context, outer
         if self.watches:
             lib.polyad_python_running(0)
 

@@ -46,6 +46,24 @@ assert os.waitpid(child, 0)[1] == 0
 assert polyad.cp_als(x, 3, threads=4, seed=1, max_iters=5, tol=0).info["fit"] == fit
 """
 
+# What a callback computes has a context of its own: it, too, is of the thread that forks.
+CALLBACK = START + """
+def fork(progress):
+    child = os.fork()
+    if child == 0:
+        right = False
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                found = polyad.cp_als(x, 3, seed=1, max_iters=5, tol=0).info["fit"]
+                right = abs(found - fit) < 1e-12 and "forked" in str(caught[0].message)
+            finally:
+                os._exit(not right)
+    assert os.waitpid(child, 0)[1] == 0
+
+assert polyad.cp_als(x, 3, threads=4, max_iters=1, callback=fork).info["iterations"] == 1
+"""
+
 # A thread that the child starts has OpenMP threads of its own; a grandchild is as a child is.
 THREAD = START + """
 import threading
@@ -68,7 +86,8 @@ assert os.waitpid(child, 0)[1] == 0
 """
 
 
-@pytest.mark.parametrize("program", [POOL.format(threads=None), POOL.format(threads=2), FORK, THREAD])
+@pytest.mark.parametrize("program", [POOL.format(threads=None), POOL.format(threads=2), FORK, CALLBACK,
+                                     THREAD])
 def test_fork_after_use(program):
     done = subprocess.run([sys.executable, "-c", program], text=True, capture_output=True,
                           timeout=200)

@@ -149,6 +149,46 @@ print(model.info["reason"])
 
 
 @pytest.mark.parametrize("algorithm", RUNS)
+def test_callback_may_compute(random_tensor, algorithm):
+    x, seen = random_tensor(), []
+    other = polyad.cp_als(x, 2, max_iters=1)
+
+    def callback(progress):
+        polyad.score(other, other)
+        with pytest.raises(ValueError, match="format 'none'"):
+            polyad.cp_als(x, 2, format="none")
+        polyad.cp_als(x, 2, max_iters=2, seed=progress["iteration"], callback=lambda inner: False)
+        seen.append(progress["iteration"])
+        return len(seen) == 3
+
+    plain = RUNS[algorithm](x, tol=0, max_iters=3, seed=1)
+    model = RUNS[algorithm](x, tol=0, max_iters=100, seed=1, callback=callback)
+    assert seen == [1, 2, 3]
+    assert model.info["reason"] == "cancelled" and model.info["iterations"] == 3
+    if algorithm != "tucker":  # whose core is made after the last iteration
+        assert model == plain
+
+    def raising(progress):
+        polyad.score(other, other)
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        RUNS[algorithm](x, tol=0, max_iters=100, callback=raising)
+
+
+def test_interrupt_after_a_callback_computed(random_tensor):
+    x = random_tensor()
+
+    def callback(progress):
+        polyad.cp_als(x, 2, max_iters=2)
+        if progress["iteration"] == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    model = polyad.cp_als(x, 3, tol=0, max_iters=100000, callback=callback, on_interrupt="return")
+    assert model.info["reason"] == "cancelled" and 2 <= model.info["iterations"] < 100
+
+
+@pytest.mark.parametrize("algorithm", RUNS)
 def test_exception_in_callback_arrives(random_tensor, algorithm):
     def callback(progress):
         raise RuntimeError("enough")
