@@ -71,3 +71,28 @@ def test_beside_numpy(kind):
     assert failures == "[]"
     # A pool of each BLAS, a team of 4 for each of the two Python threads that compute, and no more.
     assert int(tasks) <= 2 * os.cpu_count() + 2 * 4 + 2
+
+
+# A build with OpenMP would wait in the child for threads of its parent that fork() does not copy.
+FORK = """
+import os, signal, warnings
+import numpy as np, polyad
+warnings.simplefilter("ignore")
+rng = np.random.default_rng(0)
+x = polyad.SparseTensor(rng.integers(0, 40, (60000, 3)), rng.random(60000), (40, 40, 40))
+fit = polyad.tucker(x, 3, max_iters=2, threads=4).info["fit"]
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    os._exit(abs(polyad.tucker(x, 3, max_iters=2).info["fit"] - fit) > 1e-12)
+assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+@pytest.mark.parametrize("kind", ["pthread", "openmp"])
+def test_eigenvalues_after_fork(kind):
+    library = builds()[kind]
+    if library is None:
+        pytest.skip(f"libopenblas0-{kind} is not installed")
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(library.parent)}
+    subprocess.run([sys.executable, "-c", FORK], check=True, timeout=100, env=environment)

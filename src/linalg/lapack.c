@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <float.h>
 #include <math.h>
+#include <omp.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,6 +108,16 @@ static polyad_status loaded(polyad_context *context) {
   return status;
 }
 
+/* OpenBLAS that is built with OpenMP asks the calling thread's setting how many threads to take:
+ * not more than the context has. In a process that was forked, whose threads are not there, one
+ * more than the caller would be waited for without end. What was set is returned, for the caller to
+ * put back. */
+static int lapack_few_threads(polyad_context *context) {
+  int before = omp_get_max_threads(), most = polyad_threads(context);
+  if (most < before) omp_set_num_threads(most);
+  return before;
+}
+
 static polyad_status end(polyad_context *context, int info) {
   if (info == 0) return POLYAD_OK;
   return pd_fail(context, POLYAD_NUMERICAL, "an eigendecomposition does not converge");
@@ -120,7 +131,9 @@ polyad_status pd_eigen(polyad_context *context, size_t n, double *a, size_t stri
                        double *work) {
   int size = (int)n, step = (int)stride, work_size = (int)pd_eigen_numbers(n), info = 0;
   PD_TRY(loaded(context));
+  int before = lapack_few_threads(context);
   lapack.syev("V", "U", &size, a, &step, values, work, &work_size, &info, 1, 1);
+  omp_set_num_threads(before);
   return end(context, info);
 }
 
@@ -272,11 +285,11 @@ polyad_status pd_eigen_tridiagonal(struct pd_stage *stage, size_t rows, size_t w
   return POLYAD_OK;
 }
 
-polyad_status pd_eigen_leading(struct pd_stage *stage, size_t rows, double *a, size_t count,
-                               double *values, double *vectors, double *work, int *integers) {
+/* pd_eigen_leading() once LAPACK is loaded. */
+static polyad_status find_leading(struct pd_stage *stage, size_t rows, double *a, size_t count,
+                                  double *values, double *vectors, double *work, int *integers) {
   int n = (int)rows, most = (int)count, exponent = lapack_exponent_of(rows, a);
   struct tridiagonal t = {work, work + rows, work + 2 * rows, work + 3 * rows};
-  PD_TRY(loaded(stage->context));
   for (size_t k = 0; exponent != 0 && k < rows * rows; ++k)
     a[k] = ldexp(a[k], -exponent);
   PD_TRY(reduce(stage, n, a, &t));
@@ -287,4 +300,13 @@ polyad_status pd_eigen_leading(struct pd_stage *stage, size_t rows, double *a, s
   for (size_t k = 0; exponent != 0 && k < count; ++k)
     values[k] = ldexp(values[k], exponent);
   return turn_back(stage, n, a, most, &t, vectors);
+}
+
+polyad_status pd_eigen_leading(struct pd_stage *stage, size_t rows, double *a, size_t count,
+                               double *values, double *vectors, double *work, int *integers) {
+  PD_TRY(loaded(stage->context));
+  int before = lapack_few_threads(stage->context);
+  polyad_status status = find_leading(stage, rows, a, count, values, vectors, work, integers);
+  omp_set_num_threads(before);
+  return status;
 }
