@@ -4,6 +4,8 @@ All work on coordinates and values in NumPy; labels go along."""
 
 from __future__ import annotations
 
+import datetime
+import numbers
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -156,13 +158,44 @@ def _by_label(x: Any, mode: int, wanted: Any) -> Any:
     place = {each: row for row, each in enumerate(labels)}
 
     def row(each: Any) -> int:
-        if str(each) not in place:
+        if str(each) in place:
+            return place[str(each)]
+        found = _by_value(x, mode, labels, each)
+        if len(found) == 0:
             raise KeyError(f"mode {x.mode_names[mode] or mode} has no label {str(each)!r}")
-        return place[str(each)]
+        return int(found[0])
 
     if isinstance(wanted, str) or np.ndim(wanted) == 0:
         return row(wanted)
     return np.asarray([row(each) for each in wanted], np.int64)
+
+
+def _label_values(x: Any, mode: int, labels: Sequence[str]) -> npt.NDArray[Any]:
+    """What the labels of a mode are besides text."""
+    keys = x._keys.get(mode)
+    values: npt.NDArray[Any] = infer(labels) if keys is None else keys.values
+    return values
+
+
+def _time(each: Any) -> np.datetime64 | None:
+    """An instant of an object for times without a zone; None of others, and of whole days, which text
+    says as well."""
+    if isinstance(each, datetime.datetime) and each.tzinfo is None:
+        # pandas.Timestamp is one that knows nanoseconds.
+        return each.to_datetime64() if hasattr(each, "to_datetime64") else np.datetime64(each)
+    if isinstance(each, np.datetime64) and np.datetime_data(each)[0] not in "YMWD":
+        return each
+    return None
+
+
+def _by_value(x: Any, mode: int, labels: Sequence[str], each: Any) -> Rows:
+    """The indices whose label means this number or time, however that is written."""
+    values, time = _label_values(x, mode, labels), _time(each)
+    if values.dtype.kind == "M" and time is not None:
+        return np.flatnonzero(values == time)
+    if values.dtype.kind in "iuf" and isinstance(each, numbers.Real) and not isinstance(each, bool):
+        return np.flatnonzero(values == each)
+    return np.empty(0, np.int64)
 
 
 def _label_slice(x: Any, mode: int, labels: Sequence[str], wanted: slice) -> Any:
@@ -170,23 +203,53 @@ def _label_slice(x: Any, mode: int, labels: Sequence[str], wanted: slice) -> Any
     ("2013-03" ends with March); other labels lie between the two in the order of the indices."""
     if wanted.step is not None:
         raise ValueError("a slice of labels cannot have a step")
-    keys = x._keys.get(mode)
-    values = infer(labels) if keys is None else keys.values
+    values = _label_values(x, mode, labels)
     start, stop = wanted.start, wanted.stop
-    inside = np.ones(len(labels), bool)
     if values.dtype.kind in "iuf":
-        inside &= True if start is None else values >= float(start)
-        inside &= True if stop is None else values <= float(stop)
+        inside = np.ones(len(labels), bool)
+        inside &= True if start is None else values >= _number(start, mode)
+        inside &= True if stop is None else values <= _number(stop, mode)
     elif values.dtype.kind == "M":
-        text = np.asarray(labels)
-        inside &= True if start is None else text >= str(start)
-        inside &= True if stop is None else np.asarray(
-            [each <= str(stop) or each.startswith(str(stop)) for each in labels])
+        inside = _not_before(values, labels, start) & _not_after(values, labels, stop)
     else:
         first = 0 if start is None else _by_label(x, mode, start)
         last = len(labels) - 1 if stop is None else _by_label(x, mode, stop)
         return np.arange(first, last + 1)
     return np.flatnonzero(inside)
+
+
+def _number(end: Any, mode: int) -> float:
+    """An end of a slice of labels that are numbers."""
+    try:
+        return float(end)
+    except (TypeError, ValueError):
+        raise ValueError(f"the labels of mode {mode} are numbers; expected numbers as ends of the slice, "
+                         f"not {end!r}") from None
+
+
+def _not_before(values: npt.NDArray[Any], labels: Sequence[str], start: Any) -> npt.NDArray[np.bool_]:
+    """Which times do not lie before a start."""
+    if start is None:
+        return np.ones(len(labels), bool)
+    time = _time(start)
+    if time is not None:
+        return np.asarray(values >= time)
+    return np.asarray([_with_t(each) >= _with_t(start) for each in labels])
+
+
+def _not_after(values: npt.NDArray[Any], labels: Sequence[str], stop: Any) -> npt.NDArray[np.bool_]:
+    """Which times do not lie after an end, or begin with it."""
+    if stop is None:
+        return np.ones(len(labels), bool)
+    time, last = _time(stop), _with_t(stop)
+    if time is not None:
+        return np.asarray(values <= time)
+    return np.asarray([_with_t(each) <= last or _with_t(each).startswith(last) for each in labels])
+
+
+def _with_t(time: Any) -> str:
+    """A time as text, which may have a space before its hour or a T."""
+    return str(time).replace(" ", "T")
 
 
 def collapse(x: Any, modes: Mode | Sequence[Mode] | None, how: Collapse) -> Any:
@@ -197,6 +260,8 @@ def collapse(x: Any, modes: Mode | Sequence[Mode] | None, how: Collapse) -> Any:
         x._mode(mode) for mode in ([modes] if isinstance(modes, (int, str)) or np.ndim(modes) == 0
                                    else modes)}
     if len(gone) == x.ndim:
+        if x.nnz == 0 and how not in ("sum", "count"):
+            raise ValueError(f"the tensor has no nonzeros, and so no {how}; expected at least one")
         return float(REDUCE[how](x.values.astype(np.float64)))
     parts = Parts(x)
     parts.reorder([mode for mode in range(x.ndim) if mode not in gone])
@@ -269,7 +334,12 @@ def groupby(x: Any, mode: Mode, groups: Any) -> Any:
     if len(given) != x.shape[along]:
         raise ValueError(f"{len(given)} groups are given; expected {x.shape[along]}, one for each "
                          f"index of mode {along}")
-    distinct = sorted(set(given))
+    try:
+        distinct = sorted(set(given))
+    except TypeError:
+        kinds = ", ".join(sorted({type(each).__name__ for each in given}))
+        raise TypeError(f"the groups are of types {kinds}, which cannot be sorted; expected names or "
+                        "numbers") from None
     number = {each: place for place, each in enumerate(distinct)}
     place = np.asarray([number[each] for each in given], np.int64)
     parts = Parts(x)

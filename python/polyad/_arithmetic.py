@@ -24,6 +24,23 @@ def scaled(x: Any, factor: float) -> Any:
     return parts.tensor(type(x))
 
 
+def divided(x: Any, divisor: float) -> Any:
+    """Every value over a number: its inverse is rounded, or too large where the quotient is not."""
+    if divisor == 0:
+        raise ZeroDivisionError("a tensor cannot be divided by zero")
+    parts = Parts(x)
+    parts.values = (parts.values / np.float64(divisor)).astype(x.dtype)
+    return parts.tensor(type(x))
+
+
+def real(array: npt.ArrayLike, what: str) -> npt.NDArray[np.float64]:
+    """An argument as an array of float64; what is no real number is refused rather than cut off."""
+    given = np.asarray(array)
+    if given.dtype.kind not in "biuf":
+        raise TypeError(f"{what} has type {given.dtype}; expected real numbers")
+    return given.astype(np.float64, copy=False)
+
+
 def mapped(x: Any, function: Callable[[npt.NDArray[Any]], npt.ArrayLike]) -> Any:
     """Every stored value through a function of arrays."""
     parts = Parts(x)
@@ -31,7 +48,7 @@ def mapped(x: Any, function: Callable[[npt.NDArray[Any]], npt.ArrayLike]) -> Any
     if values.shape != x.values.shape:
         raise ValueError(f"the function made shape {values.shape} of {x.values.shape} values; expected "
                          "one value for each")
-    parts.values = values.astype(x.dtype)
+    parts.values = real(values, "what the function made").astype(x.dtype)
     return parts.tensor(type(x))
 
 
@@ -116,7 +133,8 @@ def ttv(x: Any, vectors: Mapping[Mode, npt.ArrayLike]) -> Any:
     parts, gone = Parts(x), set()
     values = x.values.astype(np.float64)
     for name, given in vectors.items():
-        mode, vector = x._mode(name), np.asarray(given, np.float64)
+        mode = x._mode(name)
+        vector = real(given, f"the vector of mode {mode}")
         if vector.shape != (x.shape[mode],):
             raise ValueError(f"the vector of mode {mode} has shape {vector.shape}; expected "
                              f"({x.shape[mode]},)")
@@ -131,7 +149,8 @@ def ttv(x: Any, vectors: Mapping[Mode, npt.ArrayLike]) -> Any:
 
 def ttm(x: Any, matrix: npt.ArrayLike, mode: Mode) -> Any:
     """A mode multiplied by a matrix."""
-    along, given = x._mode(mode), np.asarray(matrix, np.float64)
+    along = x._mode(mode)
+    given = real(matrix, f"the matrix of mode {along}")
     if given.ndim != 2 or given.shape[1] != x.shape[along] or given.shape[0] == 0:
         raise ValueError(f"the matrix of mode {along} has shape {given.shape}; expected "
                          f"(rows, {x.shape[along]})")

@@ -50,6 +50,9 @@ def _ranges(column: npt.NDArray[Any], count: int,
     if count < 1:
         raise ValueError(f"{count} ranges are asked for; expected at least 1")
     low, high = (float(column.min()), float(column.max())) if len(column) else (0.0, 1.0)
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise ValueError(f"column {name!r} has the value {high if np.isfinite(low) else low}; ranges need "
+                         "finite numbers")
     edges = np.linspace(low, high, count + 1)
     codes = np.clip(np.searchsorted(edges, column, side="right") - 1, 0, count - 1)
     names = [f"[{edges[i]:.6g}, {edges[i + 1]:.6g}{']' if i == count - 1 else ')'}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -138,14 +139,14 @@ def _observations(options: Any, x: Any, weights: Any, validation: Any) -> list[A
         if not isinstance(weights, SparseTensor):
             if isinstance(x, Plan):
                 raise TypeError("weights of a Plan's entries have to be a SparseTensor")
-            numbers = np.asarray(weights, np.float64)
-            if numbers.shape != (x.nnz,):
-                raise ValueError(f"weights of shape {numbers.shape} found; expected ({x.nnz},)")
-            weights = SparseTensor(x.coords, numbers, x.shape, zeros="keep")
+            given = np.asarray(weights, np.float64)
+            if given.shape != (x.nnz,):
+                raise ValueError(f"weights of shape {given.shape} found; expected ({x.nnz},)")
+            weights = SparseTensor(x.coords, given, x.shape, zeros="keep")
         options.weights = weights._handle
         kept.append(weights)
-    if isinstance(validation, (int, float)):
-        options.validation_share = validation
+    if isinstance(validation, numbers.Real):
+        options.validation_share = float(validation)
     elif validation is not None:
         validation = as_tensor(validation)
         options.validation = validation._handle
@@ -189,7 +190,7 @@ def split(x: Any, shares: float | Sequence[float] = 0.1, *, negatives: int = 0, 
         labels. So ``test, train = polyad.split(x, 0.1)``.
     """
     tensor = as_tensor(x)
-    wanted = [float(s) for s in shares] if isinstance(shares, Sequence) else [float(shares)]
+    wanted = [float(s) for s in np.atleast_1d(np.asarray(shares, np.float64))]
     differing = tensor._mode(mode)
     made = ffi.new("polyad_tensor *[]", len(wanted) + 1)
     ctx = context()
@@ -201,6 +202,8 @@ def split(x: Any, shares: float | Sequence[float] = 0.1, *, negatives: int = 0, 
         ctx.check(lib.polyad_tensor_add_negatives(ctx.pointer, parts[0]._handle, tensor._handle,
                                                   index(negatives, "negatives"), differing, more))
         parts[0] = SparseTensor._wrap(ctx, more[0])
+    for part in parts:
+        part._remember(tensor)
     return parts
 
 

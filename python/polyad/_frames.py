@@ -6,7 +6,9 @@ of pyarrow go by way of pandas; of other frames only ``columns`` and ``frame[nam
 
 from __future__ import annotations
 
+import decimal
 import importlib
+import numbers
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -36,28 +38,36 @@ def from_dataframe(frame: Any, columns: Sequence[str] | None, value: str | None,
         raise ValueError("two columns of the data frame have one name; expected different names")
     if isinstance(columns, str):
         raise TypeError(f"columns must be a sequence of names, not the string {columns!r}")
-    if value is None and "value" in real and (columns is None or "value" not in columns):
+    modes = None if columns is None else [str(name) for name in columns]
+    value = None if value is None else str(value)
+    if value is None and "value" in real and (modes is None or "value" not in modes):
         value = "value"
-    modes = [name for name in real if name != value] if columns is None else list(columns)
-    for name in [*modes, *([value] if value is not None else []), *(bins or ())]:
+    if modes is None:
+        modes = [name for name in real if name != value]
+    bins = {str(name): each for name, each in (bins or {}).items()}
+    for name in [*modes, *([value] if value is not None else []), *bins]:
         if name not in real:
             raise ValueError(f"the data frame has no column {name!r}; it has {', '.join(real)}")
     if not modes:
         raise ValueError("the data frame has no column for a mode")
+    if len(set(modes)) < len(modes):
+        raise ValueError(f"columns {modes} has a name twice; expected different names")
     coords = np.empty((len(frame), len(modes)), np.int64)
     keys: dict[str, Keys] = {}
     for mode, name in enumerate(modes):
-        column = frame[real[name]]
-        if bins is not None and name in bins:
-            codes, keys[name] = binned(_values(column, name), bins[name], name)
+        column = _plain(frame[real[name]], name)
+        if name in bins:
+            codes, keys[name] = binned(_values(_clock(column), name), bins[name], name)
         else:
             codes, keys[name] = _factorized(column, name)
         if observed:
             codes, keys[name] = _observed(codes, keys[name])
+        if len(keys[name].values) == 0:
+            raise ValueError(f"column {name!r} has no rows; expected at least one")
         coords[:, mode] = codes
     if columns is None and value is None:
-        _warn_of_amounts(keys, bins or {})
-    values = None if value is None else np.asarray(frame[real[value]].to_numpy())
+        _warn_of_amounts(keys, bins)
+    values = None if value is None else _amounts(_plain(frame[real[value]], value), value)
     return coords, values, tuple(len(each.values) for each in keys.values()), keys
 
 
@@ -105,6 +115,37 @@ def _missing(found: npt.NDArray[np.bool_], name: str) -> None:
         raise ValueError(f"column {name!r} has a missing value in row {int(found.argmax())}")
 
 
+def _plain(column: Any, name: str) -> Any:
+    """A column of pandas whose type may have missing values (Int64, int64[pyarrow]), with NumPy's type;
+    others as they are."""
+    kind = getattr(column.dtype, "numpy_dtype", None)
+    if package_of(column) != "pandas" or kind is None or kind.kind not in "biuf":
+        return column
+    _missing(column.isna().to_numpy(bool), name)
+    return column.astype(kind)
+
+
+def _clock(column: Any) -> Any:
+    """Times as the clocks of their time zone show them."""
+    if package_of(column) == "polars":
+        zone = getattr(column.dtype, "time_zone", None)
+        return column if zone is None else column.dt.replace_time_zone(None)
+    times = getattr(column, "dt", None)  # of pandas' times alone
+    local = column if getattr(times, "tz", None) is None else column.dt.tz_localize(None)
+    kind = getattr(local.dtype, "numpy_dtype", None)
+    return local.astype("datetime64[ns]") if kind is not None and kind.kind == "M" else local
+
+
+def _amounts(column: Any, name: str) -> npt.NDArray[Any]:
+    """The column of values."""
+    array = _values(column, name)
+    if array.dtype == object and all(isinstance(item, (numbers.Real, decimal.Decimal)) for item in array):
+        array = array.astype(np.float64)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"column {name!r} has type {column.dtype}; expected numbers as values")
+    return array
+
+
 def _values(column: Any, name: str) -> npt.NDArray[Any]:
     """A column without missing values as an array."""
     array = np.asarray(column.to_numpy())
@@ -137,7 +178,11 @@ def _factorized(column: Any, name: str) -> tuple[Codes, Keys]:
     array = np.asarray(column.to_numpy())
     if array.dtype != object:
         _missing(array != array, name)
-        distinct, codes = np.unique(array, return_inverse=True)
+        distinct, first, codes = np.unique(array, return_index=True, return_inverse=True)
+        if package == "polars" and getattr(dtype, "time_zone", None) is not None:
+            local = column.gather(first).to_list()  # the array has the clocks of UTC
+            distinct = np.empty(len(local), object)
+            distinct[:] = local
         return codes, Keys(distinct)
     seen: dict[Any, int] = {}
     codes = np.fromiter((seen.setdefault(item, len(seen)) for item in array), np.int64, len(array))
@@ -151,7 +196,7 @@ def _factorized(column: Any, name: str) -> tuple[Codes, Keys]:
 def _sorted(codes: Codes, distinct: npt.NDArray[Any]) -> tuple[Codes, Keys]:
     """Codes of sorted values. Values that are no text, numbers or dates are sorted, and told apart,
     by how they are written."""
-    if distinct.dtype == object:
+    if distinct.dtype == object and not _comparable(distinct):
         written = [str(item) for item in distinct]
         first = {name: i for i, name in reversed(list(enumerate(written)))}
         number = {name: i for i, name in enumerate(sorted(first))}
@@ -161,6 +206,12 @@ def _sorted(codes: Codes, distinct: npt.NDArray[Any]) -> tuple[Codes, Keys]:
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     return place[codes], Keys(distinct[order])
+
+
+def _comparable(items: npt.NDArray[Any]) -> bool:
+    """Whether Python's objects are sorted as such: times with their zones, or numbers."""
+    return (all(getattr(item, "tzinfo", None) is not None for item in items) or
+            all(isinstance(item, (numbers.Real, decimal.Decimal)) for item in items))
 
 
 def _observed(codes: Codes, keys: Keys) -> tuple[Codes, Keys]:
@@ -189,11 +240,19 @@ def to_dataframe(tensor: Any, package: str, index: bool) -> Any:
         keys = tensor._keys.get(mode)
         if keys is None and labels[mode] is not None:
             keys = Keys(infer(labels[mode]))
-        columns[name or f"mode{mode + 1}"] = codes if keys is None else _column(frames, codes, keys)
+        title = _free(name or f"mode{mode + 1}", columns)
+        columns[title] = codes if keys is None else _column(frames, codes, keys)
     modes = list(columns)
-    columns["value"] = np.array(tensor.values)
+    columns[_free("value", columns)] = np.array(tensor.values)
     frame = frames.DataFrame(columns)
     return frame.set_index(modes) if index else frame
+
+
+def _free(name: str, taken: Mapping[str, Any]) -> str:
+    """A name for a column that no other has."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 def from_xarray(array: Any) -> tuple[_convert.Parts | _convert.Cells, dict[int, Keys]]:

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 _INTEGER = re.compile(r"0|-?[1-9]\d{0,17}")
 _DECIMAL = re.compile(r"-?\d{1,17}\.\d{1,17}")
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
-_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?")
+# A time at midnight may be written as its date.
+_TIME = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?)?")
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,16 @@ class Keys:
 
 
 def label(item: Any) -> str:
-    """A label as a person writes it: dates without a time of midnight."""
+    """A label as a person writes it: dates without a time of midnight, times without empty fractions
+    of a second."""
     if isinstance(item, np.datetime64):
         unit = np.datetime_data(item)[0]
-        written = str(item if unit in "YMWDhm" else item.astype("datetime64[s]"))
+        whole = item.astype("datetime64[s]")
+        written = str(item if unit in "YMWDhm" or item != whole else whole)
         return written.removesuffix("T00:00:00")
+    if isinstance(item, np.timedelta64):
+        span = item.astype("timedelta64[us]")
+        return str(span.item()) if span == item else str(item)
     return str(item)
 
 
@@ -56,7 +61,7 @@ def infer(labels: Sequence[str]) -> npt.NDArray[Any]:
         found = np.asarray([int(each) for each in labels], np.int64)
     elif all(_INTEGER.fullmatch(each) or _DECIMAL.fullmatch(each) for each in labels) and labels:
         found = np.asarray([float(each) for each in labels])
-    elif all_match(_DATE) or all_match(_TIME):
+    elif all_match(_TIME):
         try:
             found = np.asarray(labels, "datetime64[s]")
         except ValueError:  # a day that does not exist

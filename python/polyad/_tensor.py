@@ -280,8 +280,12 @@ class SparseTensor:
         ctx, made = context(), ffi.new("polyad_tensor **")
         ctx.check(lib.polyad_tensor_convert(ctx.pointer, self._handle, TYPES[wanted], made))
         converted = SparseTensor._wrap(ctx, made[0])
-        converted.transforms = list(self.transforms)
+        converted._remember(self)
         return converted
+
+    def _remember(self, source: SparseTensor) -> None:
+        """What another tensor with the same modes knows beside its numbers and labels."""
+        self._keys, self.transforms = dict(source._keys), list(source.transforms)
 
     # ---- labels ---------------------------------------------------------------------------
 
@@ -504,7 +508,7 @@ class SparseTensor:
             a UserWarning names columns that look like values.
         bins : mapping, optional
             Columns whose values are gathered: times into "Y", "Q", "M", "W" (from Monday), "D",
-            "h" or "min", numbers into so many ranges of equal width, as {"date": "W", "km": 20}.
+            "h" or "min", by the clocks of the column's time zone where it has one, numbers into so many ranges of equal width, as {"date": "W", "km": 20}.
             Bins between the first and the last have an index even without rows.
         observed : bool
             Whether categories and bins without rows are left out.
@@ -541,7 +545,8 @@ class SparseTensor:
     def to_dataframe(self, package: FramePackage = "pandas", *,
                      index: bool = False) -> pandas.DataFrame | polars.DataFrame | pyarrow.Table:
         """To a data frame of "pandas" or "polars", or a table of "pyarrow": one row per nonzero,
-        labels where they are known, the values in the last column. Columns have the types that they had in
+        labels where they are known, the values in the last column ("value", or "value_" where a mode has
+        that name). Columns have the types that they had in
         :meth:`from_dataframe`; other labels are numbers or dates where all look so.
 
         Parameters
@@ -592,8 +597,9 @@ class SparseTensor:
 
         A single label drops its mode; a list keeps these labels, in this order; a slice has both
         ends. Slices of numbers and dates are compared (a date may be a beginning: "2013-03" ends
-        with March), other slices follow the order of the indices. A label that is not there is a
-        KeyError.
+        with March), other slices follow the order of the indices. Numbers and times may be objects
+        (``datetime``, ``pandas.Timestamp``, ``numpy.datetime64``) instead of text. A label that is not
+        there is a KeyError.
         """
         wanted: dict[Mode, Any] = dict(labels or {})
         for name, each in named.items():
@@ -660,6 +666,10 @@ class SparseTensor:
         made: SparseTensor = _arithmetic.added(self, other, 1)
         return made
 
+    def __radd__(self, other: Any) -> SparseTensor:
+        # Python's sum() begins with 0.
+        return self if isinstance(other, _numbers.Real) and other == 0 else NotImplemented
+
     def __sub__(self, other: Any) -> SparseTensor:
         if not isinstance(other, SparseTensor):
             return NotImplemented
@@ -681,7 +691,7 @@ class SparseTensor:
     def __truediv__(self, other: Any) -> SparseTensor:
         if not isinstance(other, _numbers.Real):
             return NotImplemented
-        made: SparseTensor = _arithmetic.scaled(self, 1 / float(other))
+        made: SparseTensor = _arithmetic.divided(self, float(other))
         return made
 
     def __neg__(self) -> SparseTensor:

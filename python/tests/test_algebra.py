@@ -1,5 +1,6 @@
 """Parts, sums and joins of tensors, compared with NumPy's of the dense array."""
 
+import datetime
 import pickle
 import warnings
 
@@ -154,3 +155,41 @@ def test_types_go_along():
     x = pickle.loads(pickle.dumps(polyad.SparseTensor.from_dataframe(frame)))
     assert list(x[1:].to_dataframe()["day"].cat.categories) == ["Tue", "Sun"]
     assert x.permute([1, 0]).to_dataframe()["zip"].tolist() == ["10001", "10002"]
+
+
+@pytest.mark.parametrize("kind", ["datetime", "numpy", "pandas"])
+def test_sel_by_times(kind):
+    labels = ["2024-01-01", "2024-01-01T10:00:00", "2024-01-02", "2024-01-03"]
+    x = polyad.SparseTensor([[0], [1], [2], [3]], [1, 2, 3, 4], labels=[labels])
+    if kind == "pandas":
+        time = pytest.importorskip("pandas").Timestamp
+    else:
+        time = datetime.datetime.fromisoformat if kind == "datetime" else (
+            lambda text: np.datetime64(text).astype("datetime64[ns]"))
+    assert x.sel({0: slice(time("2024-01-01"), time("2024-01-02"))}).values.tolist() == [1, 2, 3]
+    assert x.sel({0: slice(time("2024-01-01T00:01"), None)}).values.tolist() == [2, 3, 4]
+    assert x.sel({0: slice(None, "2024-01-01 10:00")}).values.tolist() == [1, 2]
+    assert x.sel({0: time("2024-01-01T10:00")}) == 2
+    assert x.sel({0: [time("2024-01-02"), "2024-01-01"]}).values.tolist() == [3, 1]
+    with pytest.raises(KeyError, match="no label"):
+        x.sel({0: time("2024-01-01T11:00")})
+
+
+def test_sel_by_numbers():
+    x = polyad.SparseTensor([[0], [1], [2]], [1, 2, 3], labels=[["1.0", "2.0", "10.0"]])
+    assert x.sel({0: 10}) == 3 and x.sel({0: np.float32(2)}) == 2 and x.sel({0: "10.0"}) == 3
+    assert x.sel({0: [10, 1]}).values.tolist() == [3, 1]
+    with pytest.raises(KeyError, match="no label"):
+        x.sel({0: True})
+    with pytest.raises(ValueError, match="mode 0 are numbers.*not 'a'"):
+        x.sel({0: slice("a", None)})
+
+
+def test_what_has_no_answer():
+    empty = polyad.SparseTensor(np.empty((0, 2)), shape=(2, 3))
+    for how in ("mean", "min", "max"):
+        with pytest.raises(ValueError, match=f"no {how}"):
+            empty.collapse(None, how)
+    assert empty.sum() == empty.collapse(None, "count") == 0
+    with pytest.raises(TypeError, match="groups are of types int, str"):
+        empty.groupby(0, [1, "a"])

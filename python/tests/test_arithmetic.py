@@ -140,3 +140,32 @@ def test_tf_idf_is_that_of_scikit_learn():
     ours = polyad.SparseTensor.from_numpy(counts).tf_idf(0, 1).to_numpy()
     theirs = text.TfidfTransformer(norm=None).fit_transform(counts.T).toarray().T
     np.testing.assert_allclose(ours, theirs, rtol=1e-14)
+
+
+def test_quotients_are_those_of_numpy(pair):
+    x, dense = pair[0], pair[0].to_numpy()
+    for divisor in (3, 7.0, np.float32(0.1), 1e-310):
+        with np.errstate(over="ignore"):
+            wanted = dense / float(divisor)
+        if np.isfinite(wanted).all():
+            assert np.array_equal((x / divisor).to_numpy(), wanted)
+    tiny = polyad.SparseTensor([[0], [1]], [1e-310, 3e-310])
+    assert np.array_equal((tiny / 1e-310).values, tiny.values / 1e-310)
+    with pytest.raises(ZeroDivisionError):
+        x / 0
+
+
+def test_pythons_sum(pair):
+    x = pair[0]
+    assert sum([x, x, x]) == x + x + x
+    with pytest.raises(TypeError):
+        1 + x
+
+
+def test_what_is_no_real_number(pair):
+    x = pair[0]
+    complex_matrix = np.ones((2, x.shape[0])) * 1j
+    for call in (lambda: x.map(lambda values: values * 1j), lambda: x.map(lambda values: values.astype(str)),
+                 lambda: x.ttv({0: complex_matrix[0]}), lambda: x.ttm(complex_matrix, 0)):
+        with pytest.raises(TypeError, match="expected real numbers"):
+            call()

@@ -165,3 +165,11 @@ def test_tensorly_masked_parafac():
     found = np.einsum("r,ir,jr,kr->ijk", theirs[0], *theirs[1])
     error = np.sqrt(np.mean((found - whole)[mask] ** 2))
     assert model.info["rmse"] == pytest.approx(error, rel=1e-4)
+
+
+def test_shares_of_numpy():
+    x = polyad.generate((10, 10), 60, rank=1)[0]
+    assert [part.nnz for part in polyad.split(x, np.array([0.1, 0.2]))] == [6, 12, 42]
+    assert polyad.split(x, np.float32(0.5))[0].nnz == 30
+    known = polyad.cp_complete(x, 1, validation=np.float32(0.25), max_iters=3)
+    assert known == polyad.cp_complete(x, 1, validation=0.25, max_iters=3)

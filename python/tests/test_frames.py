@@ -258,3 +258,95 @@ def test_columns_that_look_like_values_are_told(tmp_path, caplog):
     assert "(value='km'), else name the modes (columns)" in caplog.text and "--" not in caplog.text
     with pytest.raises(TypeError, match="Series 'city' holds .*; expected numbers"):
         polyad.SparseTensor.from_dataframe(frame["city"])
+
+
+@pytest.mark.parametrize("kind", ["Int64", "UInt8", "Float64", "int32[pyarrow]", "double[pyarrow]"])
+def test_numbers_that_may_be_missing(kind):
+    pandas = pytest.importorskip("pandas", "2")
+    if "pyarrow" in kind:
+        pytest.importorskip("pyarrow")
+    frame = pandas.DataFrame({"a": ["x", "y", "x", "z"], "n": pandas.array([3, 10, 3, 1], dtype=kind)})
+    x = from_dataframe(frame, ["a", "n"])
+    assert [float(each) for each in x.labels[1]] == [1, 3, 10]
+    assert x.to_dataframe()["n"].dtype.kind == ("f" if "loat" in kind or "double" in kind else
+                                                "u" if kind[0] == "U" else "i")
+    assert from_dataframe(frame, ["a"], "n").values.tolist() == [6, 10, 1]
+    assert len(from_dataframe(frame, ["n"], bins={"n": 3}).labels[0]) == 3
+    with pytest.raises(TypeError, match="'n'.*need times"):
+        from_dataframe(frame, ["n"], bins={"n": "D"})
+    frame.loc[2, "n"] = None
+    for modes, value in ((["a"], "n"), (["n"], None)):
+        with pytest.raises(ValueError, match="column 'n' has a missing value in row 2"):
+            from_dataframe(frame, modes, value)
+
+
+def test_other_numbers_as_values():
+    pandas = pytest.importorskip("pandas")
+    from decimal import Decimal
+
+    frame = pandas.DataFrame({"a": ["x", "y"], "d": [Decimal("10.5"), Decimal(2)], "t": ["1", "2"],
+                              "n": [1.0, np.nan]})
+    assert from_dataframe(frame, ["a"], "d").values.tolist() == [10.5, 2]
+    assert from_dataframe(frame, ["d"]).labels == [["2", "10.5"]]
+    with pytest.raises(TypeError, match="column 't' has type .*expected numbers"):
+        from_dataframe(frame, ["a"], "t")
+    with pytest.raises(ValueError, match="column 'n' has a missing value in row 1"):
+        from_dataframe(frame, ["a"], "n")
+    with pytest.raises(ValueError, match="column 'n' has the value inf"):
+        from_dataframe(frame.assign(n=[1.0, np.inf]), ["n"], bins={"n": 2})
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars"])
+def test_times_with_zones(package):
+    """Bins are those of the zone's clocks; unbinned, the hour that clocks show twice is sorted by time."""
+    frames = pytest.importorskip(package)
+    utc = [datetime.datetime(2024, 10, 26, 22, 30), datetime.datetime(2024, 10, 27, 0, 30),
+           datetime.datetime(2024, 10, 27, 1, 30), datetime.datetime(2024, 10, 27, 1, 10)]
+    if package == "pandas":
+        column = frames.Series(frames.to_datetime(utc)).dt.tz_localize("UTC").dt.tz_convert("Europe/Berlin")
+    else:
+        column = frames.Series(utc).dt.replace_time_zone("UTC").dt.convert_time_zone("Europe/Berlin")
+    frame = frames.DataFrame({"at": column})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        days = from_dataframe(frame, ["at"], bins={"at": "D"})
+        hours = from_dataframe(frame, ["at"], bins={"at": "h"})
+        times = from_dataframe(frame, ["at"])
+    assert days.labels == [["2024-10-27"]]
+    assert hours.labels[0][0] == "2024-10-27T00" and hours.values.tolist() == [1, 3]
+    assert times.labels == [["2024-10-27 00:30:00+02:00", "2024-10-27 02:30:00+02:00",
+                             "2024-10-27 02:10:00+01:00", "2024-10-27 02:30:00+01:00"]]
+
+
+def test_times_are_told_apart():
+    pandas = pytest.importorskip("pandas")
+    times = pandas.to_datetime(["2024-01-01 10:00:00.250", "2024-01-01 10:00:00.500"])
+    frame = pandas.DataFrame({"at": times, "for": times - times[0]})
+    x = from_dataframe(frame, ["at", "for"])
+    assert len(set(x.labels[0])) == 2 and all(map(str.startswith, x.labels[0], ["2024-01-01T10"] * 2))
+    assert x.labels[1] == ["0:00:00", "0:00:00.250000"]
+    assert x.sel(at=times[1]).values.tolist() == [1] and x.sel(at=times[1]).coords.tolist() == [[1]]
+
+
+def test_names_of_columns():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame([[0, 1, 2.5], [1, 1, 3.0]])
+    x = from_dataframe(frame, [0, 1], value=2)
+    assert x.shape == (2, 1) and x.values.tolist() == [2.5, 3] and x.mode_names == ["0", "1"]
+    assert from_dataframe(frame, [0], bins={0: 2}).shape == (2,)
+    with pytest.raises(ValueError, match="a name twice"):
+        from_dataframe(frame, [0, 0])
+    with pytest.raises(ValueError, match="'a' has no rows"):
+        from_dataframe(pandas.DataFrame({"a": []}))
+    back = from_dataframe(pandas.DataFrame({"value": ["x", "y"], "b": [3, 4]}), ["value", "b"]).to_dataframe()
+    assert back["value"].tolist() == ["x", "y"] and back["value_"].tolist() == [1, 1]
+
+
+def test_types_of_labels_go_along():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"c": pandas.Categorical(["b", "a", "b", "a"], ["b", "a", "z"], ordered=True),
+                              "n": [1, 2, 3, 4]})
+    x = from_dataframe(frame, ["c", "n"]).log1p()
+    for made in (x.astype(np.float32), *polyad.split(x, [0.5]), *polyad.split(x, 0.5, negatives=1)):
+        assert made.to_dataframe()["c"].dtype == frame["c"].dtype
+        assert [step["kind"] for step in made.transforms] == ["log1p"]
