@@ -9,7 +9,9 @@
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,40 +31,82 @@ static struct {
   bool shown;      /* a line on the terminal that changes */
   double told;     /* cli_now() of the last line */
   double computed; /* of the last news of a computation, which tells of itself */
+  size_t length;   /* of the text that is being made */
+  char text[256];
 } line = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
+/* Adds to the text of the next line. */
+static void add(const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  int more = vsnprintf(line.text + line.length, sizeof line.text - line.length, format, arguments);
+  va_end(arguments);
+  line.length += more < 0 ? 0 : (size_t)more;
+  if (line.length > sizeof line.text - 1) line.length = sizeof line.text - 1;
+}
+
+/* Columns of the terminal, but for the last one, behind which some terminals begin a new line. */
+static int room(void) {
+  struct winsize size;
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 2) return sizeof line.text;
+  return size.ws_col - 1;
+}
+
+/* Shows the text in place of what the terminal's line says: one that is longer than the line would
+ * go on in the next one, where no later text takes its place. */
+static void put_on_terminal(void) {
+  fprintf(stderr, "\r\033[K%.*s", room(), line.text);
+  fflush(stderr);
+  line.length = 0;
+  line.shown = true;
+}
+
+static void put_line(void) {
+  fprintf(stderr, "polyad: %s\n", line.text);
+  line.length = 0;
+}
+
 /* What goes before the first iteration. */
-static void show_stage(const polyad_progress *p) {
-  fprintf(stderr, "\r\033[K%s", p->stage);
-  if (isfinite(p->fit)) fprintf(stderr, "  fit %.6f so far", p->fit);
-  fprintf(stderr, "  %.1f s", p->seconds);
+static void add_stage(const polyad_progress *p) {
+  add("%s", p->stage);
+  if (isfinite(p->fit)) add("  fit %.6f so far", p->fit);
+  add("  %.1f s", p->seconds);
 }
 
 static double seconds_left(const polyad_progress *p) {
   return p->seconds / p->iteration * (p->max_iterations - p->iteration);
 }
 
-static void show_objective(const polyad_progress *p) {
-  if (p->restart > 0) fprintf(stderr, "  start %d", p->restart + 1);
-  if (isfinite(p->fit)) fprintf(stderr, "  fit %.6f", p->fit);
-  if (isfinite(p->change)) fprintf(stderr, " (%+.1e)", p->change);
-  if (isfinite(p->log_likelihood)) fprintf(stderr, "  log-likelihood %.8g", p->log_likelihood);
-  fprintf(stderr, "  %.1f s, at most %.0f s left", p->seconds, seconds_left(p));
+static void add_objective(const polyad_progress *p) {
+  if (p->restart > 0) add("  start %d", p->restart + 1);
+  if (isfinite(p->fit)) add("  fit %.6f", p->fit);
+  if (isfinite(p->change)) add(" (%+.1e)", p->change);
+  if (isfinite(p->log_likelihood)) add("  log-likelihood %.8g", p->log_likelihood);
+  add("  %.1f s, at most %.0f s left", p->seconds, seconds_left(p));
 }
 
-static void show_iteration(const polyad_progress *p) {
-  double now = cli_now();
-  if (p->iteration < p->max_iterations && now - line.told < 0.05 && p->iteration > 1)
-    return; /* often enough for an eye */
-  line.told = now;
+static void add_bar(const polyad_progress *p) {
   char bar[BAR_WIDTH + 1];
   int filled = p->max_iterations > 0 ? (int)((int64_t)BAR_WIDTH * p->iteration / p->max_iterations)
                                      : BAR_WIDTH;
   for (int k = 0; k < BAR_WIDTH; ++k)
     bar[k] = k < filled ? '#' : '.';
   bar[BAR_WIDTH] = '\0';
-  fprintf(stderr, "\r\033[K[%s] %d/%d", bar, p->iteration, p->max_iterations);
-  show_objective(p);
+  add("[%s] %d/%d", bar, p->iteration, p->max_iterations);
+}
+
+static void show_on_terminal(const polyad_progress *p) {
+  double now = cli_now();
+  if (p->stage != NULL) {
+    add_stage(p);
+  } else {
+    if (p->iteration < p->max_iterations && now - line.told < 0.05 && p->iteration > 1)
+      return; /* often enough for an eye */
+    line.told = now;
+    add_bar(p);
+    add_objective(p);
+  }
+  put_on_terminal();
 }
 
 /* Whether it is time for the next line off a terminal. */
@@ -76,28 +120,19 @@ static bool line_is_due(void) {
 static void show_line(const polyad_progress *p) {
   if (!line_is_due()) return;
   if (p->stage != NULL) {
-    fprintf(stderr, "polyad: %s", p->stage);
-    if (isfinite(p->fit)) fprintf(stderr, "  fit %.6f so far", p->fit);
-    fprintf(stderr, "  %.1f s\n", p->seconds);
-    return;
+    add_stage(p);
+  } else {
+    add("%d of %d iterations", p->iteration, p->max_iterations);
+    add_objective(p);
   }
-  fprintf(stderr, "polyad: %d of %d iterations", p->iteration, p->max_iterations);
-  show_objective(p);
-  fputs("\n", stderr);
+  put_line();
 }
 
 static void show(const struct cli_session *session, const polyad_progress *p) {
-  if (!isatty(STDERR_FILENO)) {
+  if (!isatty(STDERR_FILENO))
     show_line(p);
-    return;
-  }
-  if (session->verbose) return; /* its messages would tear the line */
-  if (p->stage != NULL)
-    show_stage(p);
-  else
-    show_iteration(p);
-  fflush(stderr);
-  line.shown = true;
+  else if (!session->verbose) /* its messages would tear the line */
+    show_on_terminal(p);
 }
 
 static int on_progress(void *user, const polyad_progress *p) {
@@ -137,13 +172,12 @@ static void show_phase(bool terminal) {
   double seconds;
   const char *word = cli_phase_now(&seconds);
   if (seconds < least_seconds || line.computed > cli_now() - seconds) return;
-  if (terminal) {
-    fprintf(stderr, "\r\033[K%s  %.1f s", word, seconds);
-    fflush(stderr);
-    line.shown = true;
-  } else if (line_is_due()) {
-    fprintf(stderr, "polyad: %s  %.1f s\n", word, seconds);
-  }
+  if (!terminal && !line_is_due()) return;
+  add("%s  %.1f s", word, seconds);
+  if (terminal)
+    put_on_terminal();
+  else
+    put_line();
 }
 
 static void *watch(void *user) {

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -49,6 +50,11 @@ polyad_status pd_spill_reserve(polyad_context *context, const struct pd_spill *s
   if (ftruncate(spill->file, 0) < 0) known = false;
   if (known && fstatvfs(spill->file, &about) == 0)
     (void)pd_bytes_text(have, (uint64_t)about.f_bavail * about.f_frsize);
+  if (error != ENOSPC) /* a limit of file sizes (ulimit -f, the filesystem's own) or a quota */
+    return pd_fail_at(context, POLYAD_IO, spill->directory, 0, 0,
+                      "a tensor that streams needs a file of %s (%llu bytes) here: %s; expected a "
+                      "spill directory and limits that allow it",
+                      pd_bytes_text(need, bytes), (unsigned long long)bytes, strerror(error));
   return pd_fail_at(context, POLYAD_IO, spill->directory, 0, 0,
                     "a tensor that streams needs %s (%llu bytes) of room here and there is %s; "
                     "expected a spill directory with as much room",

@@ -1,5 +1,6 @@
 """Memory limits and signals: category J, without devices."""
 
+import fcntl
 import json
 import os
 import pty
@@ -7,7 +8,9 @@ import re
 import resource
 import select
 import signal
+import struct
 import subprocess
+import termios
 import threading
 import time
 
@@ -267,12 +270,13 @@ def test_j05_stopped_and_continued(polyad):
 
 # ---- the progress bar
 
-def on_terminal(polyad, *arguments):
+def on_terminal(polyad, *arguments, columns=0):
     """What the command writes to a terminal on standard error."""
     try:
         master, slave = pty.openpty()
     except OSError as error:
         pytest.skip(f"no terminal can be made here: {error}")
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
     process = subprocess.Popen([COMMAND, *arguments], cwd=polyad.folder, stderr=slave,
                                stdout=subprocess.PIPE)
     os.close(slave)
@@ -288,6 +292,15 @@ def on_terminal(polyad, *arguments):
     process.communicate()
     os.close(master)
     return process.returncode, seen.decode()
+
+
+@pytest.mark.parametrize("columns, widest", [(20, 19), (0, 256)])
+def test_progress_stays_in_its_line(polyad, columns, widest):
+    """A line that is wider than the terminal goes on in the next one, where nothing clears it."""
+    status, seen = on_terminal(polyad, "cpd", medium(polyad), "-r", "8", "--tol", "0", "--max-iters", "12",
+                               columns=columns)
+    shown = [len(text) for text in seen.split("\r\x1b[K")]
+    assert status == 0 and 0 < max(shown) <= widest
 
 
 def test_progress_only_on_a_terminal(polyad):
