@@ -247,7 +247,8 @@ static polyad_status elapsed(polyad_context *context, struct pd_cuda_state *stat
     (void)cudaGetLastError();
     return POLYAD_OK;
   }
-  *seconds = 1e-3 * (double)milliseconds;
+  /* Below 0: another member on this GPU has started the timer anew. */
+  if (milliseconds > 0) *seconds = 1e-3 * (double)milliseconds;
   return PD_CUDA(context, state, code);
 }
 
