@@ -151,9 +151,9 @@ static polyad_status archive_pass(struct pd_archive *archive, void *data, uint64
   if (archive->file != NULL && archive->put == POLYAD_OK)
     archive->put = pd_checkpoint_put(archive->file, data, (size_t)bytes);
   if (archive->memory != NULL && archive->task == PD_ARCHIVE_SAVE)
-    memcpy(archive->memory + at, data, (size_t)bytes);
+    pd_copy(archive->context, archive->memory + at, data, bytes);
   if (archive->memory != NULL && archive->task == PD_ARCHIVE_LOAD)
-    memcpy(data, archive->memory + at, (size_t)bytes);
+    pd_copy(archive->context, data, archive->memory + at, bytes);
   return POLYAD_OK;
 }
 

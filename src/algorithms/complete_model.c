@@ -2,6 +2,7 @@
  * the fit that it really has in the plan's type, and words about it. */
 #include "algorithms/complete_state.h"
 #include "algorithms/model_start.h"
+#include "tensor/ktensor_scale.h"
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -25,15 +26,23 @@ static polyad_status bring_best_factors(struct pd_complete *c) {
   return POLYAD_OK;
 }
 
+/* For passes over all rows of a factor. */
+static int complete_model_threads(const struct pd_complete *c, uint64_t rows, uint64_t columns) {
+  return pd_threads_for(c->context, pd_mul_saturated(rows, columns), 1 << 16);
+}
+
 static polyad_status make_components(const struct pd_complete *c, polyad_ktensor **out) {
   polyad_ktensor *made = NULL;
   PD_TRY(polyad_ktensor_create(c->context, c->order, c->plan->dims, c->fitted.rank, c->plan->type,
                                &made));
   pd_model_unit_weights(made);
-  for (int n = 0; n < c->order; ++n)
+  for (int n = 0; n < c->order; ++n) {
+    int threads = complete_model_threads(c, made->dims[n], made->rank);
+#pragma omp parallel for num_threads(threads) schedule(static)
     for (uint64_t i = 0; i < made->dims[n]; ++i)
       for (size_t r = 0; r < c->fitted.rank; ++r)
         pd_model_set(made, made->factor[n], i * c->fitted.rank + r, best_row(c, n, i)[r]);
+  }
   polyad_ktensor_normalize(made, POLYAD_NORM_2);
   polyad_status status = polyad_ktensor_arrange(c->context, made);
   if (status != POLYAD_OK) {
@@ -59,20 +68,25 @@ static polyad_status append_biases(const struct pd_complete *c, const polyad_kte
   uint64_t rank = c->fitted.rank + (uint64_t)c->order;
   PD_TRY(polyad_ktensor_create(c->context, c->order, c->plan->dims, rank, c->plan->type, &made));
   pd_model_unit_weights(made);
-  for (int n = 0; n < c->order; ++n)
-    for (uint64_t i = 0; i < made->dims[n]; ++i) {
+  for (int n = 0; n < c->order; ++n) {
+    int threads = complete_model_threads(c, made->dims[n], (uint64_t)c->order);
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (uint64_t i = 0; i < made->dims[n]; ++i)
       for (int k = 0; k < c->order; ++k)
         pd_model_set(made, made->factor[n], i * rank + c->fitted.rank + (uint64_t)k,
                      bias_entry(c, k, n, i));
-    }
+  }
   polyad_ktensor_normalize(made, POLYAD_NORM_2); /* components are zero so far */
   for (uint64_t r = 0; r < c->fitted.rank; ++r)
     pd_model_set(made, made->weights, r, pd_model_number(components, components->weights, r));
-  for (int n = 0; n < c->order; ++n)
+  for (int n = 0; n < c->order; ++n) {
+    int threads = complete_model_threads(c, made->dims[n], c->fitted.rank);
+#pragma omp parallel for num_threads(threads) schedule(static)
     for (uint64_t i = 0; i < made->dims[n]; ++i)
       for (uint64_t r = 0; r < c->fitted.rank; ++r)
         pd_model_set(made, made->factor[n], i * rank + r,
                      pd_model_number(components, components->factor[n], i * c->fitted.rank + r));
+  }
   *out = made;
   return POLYAD_OK;
 }
@@ -99,6 +113,8 @@ static polyad_status send_model(struct pd_complete *c, struct pd_completed *sent
     PD_TRY(pd_matrix_create(c->context, c->plan->device, POLYAD_F64, model->dims[n], model->rank,
                             &sent->factor[n]));
     PD_TRY(PD_NEW(c->context, count, &host));
+    int threads = complete_model_threads(c, count, 1);
+#pragma omp parallel for num_threads(threads) schedule(static)
     for (uint64_t k = 0; k < count; ++k) {
       host[k] = pd_model_number(model, model->factor[n], k);
       if (n == 0) host[k] *= pd_model_number(model, model->weights, k % model->rank);
@@ -169,22 +185,15 @@ static void diagnose(const struct pd_complete *c, polyad_run_info *info) {
                numbers, c->seen->count);
 }
 
-/* cosine *= the inner products of the columns of a factor, which have norm one or zero. `row` has R
- * numbers, `sum` R x R. */
-static void multiply_cosines(const polyad_ktensor *model, int mode, double *cosine, double *row,
-                             double *sum) {
-  uint64_t rank = model->rank;
-  memset(sum, 0, rank * rank * sizeof *sum);
-  for (uint64_t i = 0; i < model->dims[mode]; ++i) {
-    for (uint64_t r = 0; r < rank; ++r)
-      row[r] = pd_model_number(model, model->factor[mode], i * rank + r);
-    for (uint64_t r = 0; r < rank; ++r)
-      for (uint64_t s = r; s < rank; ++s)
-        sum[r * rank + s] += row[r] * row[s];
+/* Inner products of the components, whose columns have norm one or zero and need no scale. */
+static polyad_status multiply_cosines(const struct pd_complete *c, double *cosine) {
+  struct pd_scaled_model model = {
+      .order = c->model->order, .rank = c->model->rank, .type = c->model->type};
+  for (int n = 0; n < model.order; ++n) {
+    model.dims[n] = c->model->dims[n];
+    model.factor[n] = c->model->factor[n];
   }
-  for (uint64_t r = 0; r < rank; ++r)
-    for (uint64_t s = r; s < rank; ++s)
-      cosine[r * rank + s] *= sum[r * rank + s];
+  return pd_model_gram(c->context, &model, &model, cosine);
 }
 
 /* Times that the root of the mean square of all cells may be that of the known ones. */
@@ -211,22 +220,17 @@ static void say_growth(const struct pd_complete *c, const double *cosine, polyad
 }
 
 static polyad_status diagnose_model(const struct pd_complete *c, polyad_run_info *info) {
-  uint64_t all = c->model->rank, rank = c->fitted.rank, square = pd_mul_saturated(all, all);
-  double *cosine = NULL, *row = NULL, *sum = NULL;
-  polyad_status status = POLYAD_OK;
-  PD_TRY_CLEANUP(PD_NEW(c->context, square, &cosine));
-  PD_TRY_CLEANUP(PD_NEW(c->context, square, &sum));
-  PD_TRY_CLEANUP(PD_NEW(c->context, all, &row));
-  for (uint64_t k = 0; k < square; ++k)
-    cosine[k] = 1;
-  for (int n = 0; n < c->order; ++n)
-    multiply_cosines(c->model, n, cosine, row, sum);
-  say_growth(c, cosine, info);
-  for (uint64_t r = 0; r < rank; ++r) /* biases, which come behind the components, may cancel */
-    memmove(cosine + r * rank, cosine + r * all, rank * sizeof *cosine);
-  pd_run_say_pairs(c->context, rank, NULL, cosine, info);
-cleanup:
-  PD_FREE(c->context, cosine, row, sum);
+  uint64_t all = c->model->rank, rank = c->fitted.rank;
+  double *cosine;
+  PD_TRY(PD_NEW(c->context, pd_mul_saturated(all, all), &cosine));
+  polyad_status status = multiply_cosines(c, cosine);
+  if (status == POLYAD_OK) {
+    say_growth(c, cosine, info);
+    for (uint64_t r = 0; r < rank; ++r) /* biases, which come behind the components, may cancel */
+      memmove(cosine + r * rank, cosine + r * all, rank * sizeof *cosine);
+    pd_run_say_pairs(c->context, rank, NULL, cosine, info);
+  }
+  pd_free(c->context, cosine);
   return status;
 }
 

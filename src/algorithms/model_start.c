@@ -48,20 +48,37 @@ static polyad_status model_start_check_initial(polyad_context *context, const po
   return POLYAD_OK;
 }
 
+/* One mode's rows. Returns the first of them that has an entry that is not finite, or UINT64_MAX.
+ */
+static uint64_t take_rows(polyad_context *context, const polyad_plan *plan,
+                          const polyad_ktensor *initial, bool clip, int n, polyad_ktensor *model) {
+  uint64_t rows = model->dims[n], rank = model->rank, bad = UINT64_MAX;
+  int threads = pd_threads_for(context, rows * rank, 1 << 16);
+  void *factor = model->factor[n];
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(min : bad)
+  for (uint64_t i = 0; i < rows; ++i) {
+    uint64_t first = pd_plan_index(plan, n, i) * rank;
+    for (uint64_t r = 0; r < rank; ++r) {
+      double value = pd_model_number(initial, initial->factor[n], first + r);
+      if (!isfinite(value) && i < bad) bad = i;
+      pd_model_set(model, factor, i * rank + r, clip && value < 0 ? 0 : value);
+    }
+  }
+  return bad;
+}
+
 polyad_status pd_model_take_initial(polyad_context *context, const polyad_plan *plan,
                                     const polyad_ktensor *initial, bool clip,
                                     polyad_ktensor *model) {
   PD_TRY(model_start_check_initial(context, plan, initial, model));
-  for (int n = 0; n < model->order; ++n)
-    for (uint64_t k = 0; k < model->dims[n] * model->rank; ++k) {
-      uint64_t row = pd_plan_index(plan, n, k / model->rank), r = k % model->rank;
-      double value = pd_model_number(initial, initial->factor[n], row * model->rank + r);
-      if (!isfinite(value))
-        return pd_fail(context, POLYAD_NUMERICAL,
-                       "the initial factor of mode %d has an entry that is not finite in row %llu",
-                       pd_shown_mode(context, n), (unsigned long long)pd_shown(context, row));
-      pd_model_set(model, model->factor[n], k, clip && value < 0 ? 0 : value);
-    }
+  for (int n = 0; n < model->order; ++n) {
+    uint64_t bad = take_rows(context, plan, initial, clip, n, model);
+    if (bad != UINT64_MAX)
+      return pd_fail(context, POLYAD_NUMERICAL,
+                     "the initial factor of mode %d has an entry that is not finite in row %llu",
+                     pd_shown_mode(context, n),
+                     (unsigned long long)pd_shown(context, pd_plan_index(plan, n, bad)));
+  }
   return POLYAD_OK;
 }
 
@@ -85,6 +102,6 @@ polyad_status pd_model_copy(polyad_context *context, const polyad_ktensor *from,
   size_t row = (size_t)from->rank * pd_type_bytes(from->type);
   memcpy((*copy)->weights, from->weights, row);
   for (int n = 0; n < from->order; ++n)
-    memcpy((*copy)->factor[n], from->factor[n], row * (size_t)from->dims[n]);
+    pd_copy(context, (*copy)->factor[n], from->factor[n], row * from->dims[n]);
   return POLYAD_OK;
 }

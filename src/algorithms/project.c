@@ -281,7 +281,7 @@ static polyad_status hand_over(struct projection *p, polyad_ktensor **projected)
   memcpy(made->weights, model->weights, model->rank * bytes);
   for (int n = 0; n < model->order; ++n) {
     uint64_t numbers = made->dims[n] * model->rank;
-    if (!p->projected[n]) memcpy(made->factor[n], model->factor[n], numbers * bytes);
+    if (!p->projected[n]) pd_copy(p->context, made->factor[n], model->factor[n], numbers * bytes);
     for (uint64_t k = 0; p->projected[n] && k < numbers; ++k) {
       pd_model_set(made, made->factor[n], k, p->now.factor[n][k]);
       if (!isfinite(pd_model_number(made, made->factor[n], k)))

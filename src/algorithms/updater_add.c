@@ -95,14 +95,14 @@ static polyad_status make_touched(struct pd_addition *a) {
     dims[n] = n == a->mode ? a->count : tensor->dims[n];
     int bytes = pd_index_bytes(dims[n]);
     PD_TRY_CLEANUP(pd_alloc(a->context, nnz, (size_t)bytes, &index[n]));
-    if (n != a->mode) memcpy(index[n], tensor->index[n], nnz * (size_t)bytes);
+    if (n != a->mode) pd_copy(a->context, index[n], tensor->index[n], nnz * (uint64_t)bytes);
     for (uint64_t p = 0; n == a->mode && p < nnz; ++p) {
       uint64_t i = a->local[pd_tensor_index(tensor, n, p)];
       pd_id_put(index[n], (int)bytes, p, i);
     }
   }
   PD_TRY_CLEANUP(pd_alloc(a->context, nnz, pd_type_bytes(tensor->type), &values));
-  memcpy(values, tensor->values, nnz * pd_type_bytes(tensor->type));
+  pd_copy(a->context, values, tensor->values, nnz * pd_type_bytes(tensor->type));
   status = pd_tensor_create_take(a->context, tensor->order, dims, nnz, tensor->type, index, &values,
                                  POLYAD_DUPLICATES_SUM, tensor->zeros, &a->touched);
 cleanup:

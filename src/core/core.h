@@ -103,6 +103,8 @@ polyad_status pd_alloc(polyad_context *context, uint64_t count, size_t size, voi
 /** Fills memory with zeros, a long array by all threads: the system hands out a page when it is
  *  touched first, which takes longer than writing it. */
 void pd_fill_zero(polyad_context *context, void *to, uint64_t bytes);
+/** Copies memory, a long array by all threads, to where nothing of it lies. */
+void pd_copy(polyad_context *context, void *to, const void *from, uint64_t bytes);
 /** pd_alloc() and pd_fill_zero(). */
 polyad_status pd_alloc_zero(polyad_context *context, uint64_t count, size_t size, void **out);
 /** Changes the size of a block (contents kept up to the smaller size). */

@@ -11,7 +11,12 @@ struct block_header {
   uint64_t offset; /* from the allocator's pointer to the caller's */
 };
 
-enum { SMALL_ALIGNMENT = 64, HUGE_ALIGNMENT = 2 << 20, HUGE_FROM = 2 << 20, ZERO_PIECE = 4 << 20 };
+enum {
+  SMALL_ALIGNMENT = 64,
+  HUGE_ALIGNMENT = 2 << 20,
+  HUGE_FROM = 2 << 20,
+  MEMORY_PIECE = 4 << 20
+};
 
 /* ---- the system's memory: small blocks from the C library, large ones from the context's arena --
  */
@@ -94,18 +99,36 @@ polyad_status pd_alloc(polyad_context *context, uint64_t count, size_t size, voi
   return POLYAD_OK;
 }
 
+/* Threads for an array that they go through piece by piece. For most arrays, which are short, there
+ * is no parallel region. */
+static int memory_threads(const polyad_context *context, uint64_t bytes) {
+  return pd_threads_for(context, bytes, 4 * MEMORY_PIECE);
+}
+
+static size_t piece_bytes(uint64_t bytes, uint64_t at) {
+  return (size_t)(bytes - at < MEMORY_PIECE ? bytes - at : MEMORY_PIECE);
+}
+
 void pd_fill_zero(polyad_context *context, void *to, uint64_t bytes) {
-  uint64_t pieces = (bytes + ZERO_PIECE - 1) / ZERO_PIECE;
-  int threads = pd_threads_for(context, bytes, 4 * ZERO_PIECE);
-  if (threads == 1) { /* most arrays: no parallel region for a few bytes */
+  int threads = memory_threads(context, bytes);
+  if (threads == 1) {
     memset(to, 0, (size_t)bytes);
     return;
   }
 #pragma omp parallel for num_threads(threads) schedule(static)
-  for (uint64_t k = 0; k < pieces; ++k) {
-    uint64_t at = k * ZERO_PIECE, left = bytes - at;
-    memset((char *)to + at, 0, (size_t)(left < ZERO_PIECE ? left : ZERO_PIECE));
+  for (uint64_t at = 0; at < bytes; at += MEMORY_PIECE)
+    memset((char *)to + at, 0, piece_bytes(bytes, at));
+}
+
+void pd_copy(polyad_context *context, void *to, const void *from, uint64_t bytes) {
+  int threads = memory_threads(context, bytes);
+  if (threads == 1) {
+    if (bytes > 0) memcpy(to, from, (size_t)bytes);
+    return;
   }
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (uint64_t at = 0; at < bytes; at += MEMORY_PIECE)
+    memcpy((char *)to + at, (const char *)from + at, piece_bytes(bytes, at));
 }
 
 polyad_status pd_alloc_zero(polyad_context *context, uint64_t count, size_t size, void **out) {

@@ -34,7 +34,7 @@ static polyad_status copy_block(polyad_context *context, uint64_t count, size_t 
                                 const void *from, void *to) {
   void *copy;
   PD_TRY(pd_alloc(context, count, size, &copy));
-  memcpy(copy, from, (size_t)count * size);
+  pd_copy(context, copy, from, count * size);
   memcpy(to, &copy, sizeof copy);
   return POLYAD_OK;
 }

@@ -78,10 +78,10 @@ static polyad_status find_pairs(polyad_context *context, const polyad_tensor *te
   for (int k = 0; k < 2; ++k) {
     size_t width = (size_t)tensor->index_bytes[mode[k]];
     PD_TRY_CLEANUP(pd_alloc(context, tensor->nnz, width, &index[k]));
-    memcpy(index[k], tensor->index[mode[k]], tensor->nnz * width);
+    pd_copy(context, index[k], tensor->index[mode[k]], tensor->nnz * width);
   }
   PD_TRY_CLEANUP(pd_alloc(context, tensor->nnz, bytes, &values));
-  memcpy(values, tensor->values, tensor->nnz * bytes);
+  pd_copy(context, values, tensor->values, tensor->nnz * bytes);
   /* Values are not negative: the largest of a pair is zero only where all are, which then goes. */
   status = pd_tensor_create_take(context, 2, dims, tensor->nnz, tensor->type, index, &values,
                                  POLYAD_DUPLICATES_MAX, POLYAD_ZEROS_DROP, pairs);

@@ -188,12 +188,36 @@ static void test_zeroed_arrays_are_zero(void **state) {
   polyad_context_destroy(context);
 }
 
+/* Pieces of threads meet without a gap, and nothing behind them is touched. */
+static void test_copied_arrays_are_equal(void **state) {
+  (void)state;
+  enum { BYTES = 53 * MIB + 5, AFTER = 9 };
+  polyad_context *context;
+  unsigned char *from, *to;
+  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
+  assert_int_equal(pd_alloc(context, BYTES + AFTER, 1, (void **)&from), POLYAD_OK);
+  assert_int_equal(pd_alloc(context, BYTES + AFTER, 1, (void **)&to), POLYAD_OK);
+  for (uint64_t k = 0; k < BYTES + AFTER; ++k)
+    from[k] = (unsigned char)(k % 251);
+  for (int threads = 1; threads <= 3; ++threads) {
+    assert_int_equal(polyad_set_threads(context, threads), POLYAD_OK);
+    memset(to, 255, BYTES + AFTER);
+    pd_copy(context, to, from, BYTES);
+    assert_true(memcmp(to, from, BYTES) == 0);
+    for (int k = 0; k < AFTER; ++k)
+      assert_int_equal(to[BYTES + k], 255);
+  }
+  PD_FREE(context, from, to);
+  polyad_context_destroy(context);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_freed_memory_is_handed_out_again),
                                      cmocka_unit_test(test_kept_memory_does_not_count),
                                      cmocka_unit_test(test_random_blocks_do_not_overlap),
                                      cmocka_unit_test(test_freed_memory_is_joined),
                                      cmocka_unit_test(test_what_cannot_be_had_is_null),
-                                     cmocka_unit_test(test_zeroed_arrays_are_zero)};
+                                     cmocka_unit_test(test_zeroed_arrays_are_zero),
+                                     cmocka_unit_test(test_copied_arrays_are_equal)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* CP-ALS: what it refuses, where memory ends, and its first factors by HOSVD. */
 #include "cp_als_fixture.h"
 
+#include "algorithms/model_start.h"
 #include "failing_allocator.h"
 #include "plan/plan.h"
 #include <limits.h>
@@ -340,6 +341,35 @@ static void kept_starts_are_checked(void **state) {
   tear_down(&s);
 }
 
+/* Several threads take the rows, and the first row that is wrong is named whoever finds it. */
+static void an_initial_model_is_taken_by_threads(void **state) {
+  (void)state;
+  enum { RANK = 700, BAD = 17, LATER = 290 };
+  for (int threads = 1; threads <= 3; ++threads) {
+    struct setting s = set_up(threads, POLYAD_F64);
+    const uint64_t *dims = polyad_plan_dims(s.plan);
+    polyad_ktensor *start = als_random_model(s.context, 3, dims, RANK, 1, 1), *taken;
+    ALS_OK(s.context, polyad_ktensor_create(s.context, 3, dims, RANK, POLYAD_F64, &taken));
+    double *factor = polyad_ktensor_factor(start, 0);
+    factor[5] = -3;
+    ALS_OK(s.context, pd_model_take_initial(s.context, s.plan, start, true, taken));
+    assert_true(((double *)polyad_ktensor_factor(taken, 0))[5] == 0);
+    factor[5] = 0;
+    for (int n = 0; n < 3; ++n)
+      assert_memory_equal(polyad_ktensor_factor(taken, n), polyad_ktensor_factor(start, n),
+                          dims[n] * RANK * sizeof(double));
+    factor[LATER * RANK] = factor[BAD * RANK + 3] = INFINITY;
+    pd_begin(s.context);
+    assert_int_equal(pd_model_take_initial(s.context, s.plan, start, false, taken),
+                     POLYAD_NUMERICAL);
+    assert_non_null(strstr(polyad_last_error(s.context), "mode 0 has an entry that is not finite"));
+    assert_non_null(strstr(polyad_last_error(s.context), "in row 17"));
+    polyad_ktensor_destroy(start);
+    polyad_ktensor_destroy(taken);
+    tear_down(&s);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(all_models_side_by_side),
@@ -347,6 +377,7 @@ int main(void) {
       cmocka_unit_test(all_models_one_after_the_other),
       cmocka_unit_test(keeping_models_may_fail),
       cmocka_unit_test(wrong_options_are_refused),
+      cmocka_unit_test(an_initial_model_is_taken_by_threads),
       cmocka_unit_test(memory_limit_names_the_mode),
       cmocka_unit_test(every_allocation_may_fail),
       cmocka_unit_test(hosvd_starts_near_the_answer),

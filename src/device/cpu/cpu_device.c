@@ -1,4 +1,4 @@
-/* The CPU as a device: memory is the context's, copies are memcpy, nothing is asynchronous. */
+/* The CPU as a device: memory is the context's, copies are the host's, nothing is asynchronous. */
 #include "core/isa.h"
 #include "core/machine.h"
 #include "device/cpu/cpu_portable.h"
@@ -24,9 +24,8 @@ static void cpu_device_release(polyad_context *context, const struct pd_device *
 
 static polyad_status cpu_device_copy(polyad_context *context, const struct pd_device *device,
                                      void *to, const void *from, uint64_t bytes) {
-  (void)context;
   (void)device;
-  if (bytes > 0) memcpy(to, from, (size_t)bytes);
+  pd_copy(context, to, from, bytes);
   return POLYAD_OK;
 }
 
