@@ -279,13 +279,13 @@ def generate(shape: Sequence[int] | None = None, nnz: int | None = None, *,
         if not 1 <= len(shape) <= lib.POLYAD_MAX_ORDER:
             raise ValueError(f"shape has {len(shape)} lengths; expected 1 to "
                              f"{lib.POLYAD_MAX_ORDER}")
-        options.order, options.nnz = len(shape), index(nnz, "nnz")
-        exponents = [float(skew)] * len(shape) if isinstance(skew, (int, float)) else list(skew)
+        options.order, options.nnz = len(shape), index(nnz, "nnz", 0)
+        exponents = [float(skew)] * len(shape) if isinstance(skew, (int, float, np.number)) else list(skew)
         if len(exponents) != len(shape):
             raise ValueError(f"skew has {len(exponents)} numbers; expected {len(shape)}")
         for mode, length in enumerate(shape):
-            options.dims[mode], options.skew[mode] = index(length, "shape"), exponents[mode]
-    options.cluster, options.rank = float(cluster), index(rank, "rank")
+            options.dims[mode], options.skew[mode] = index(length, "shape", 1), exponents[mode]
+    options.cluster, options.rank = float(cluster), index(rank, "rank", 0)
     options.noise, options.poisson = float(noise), int(poisson)
     options.type = precision_type(precision)
     ctx: Context = context()

@@ -229,12 +229,16 @@ ffi.def_extern(name="polyad_python_log", onerror=_stopped)(_log)
 ffi.def_extern(name="polyad_python_progress", error=1, onerror=_stopped)(_progress)
 
 
-def index(value: Any, name: str) -> int:
-    """An integer argument; anything else is a TypeError that names it."""
+def index(value: Any, name: str, least: int = -2**63) -> int:
+    """An integer argument; anything else is a TypeError that names it, one that is out of the range
+    of the library's a ValueError."""
     try:
-        return int(value.__index__())
+        number = int(value.__index__())
     except AttributeError:
         raise TypeError(f"{name} must be an integer, not {type(value).__name__}") from None
+    if not least <= number < 2**64:
+        raise ValueError(f"{name} is {number}; expected {max(least, 0)} to 2**64 - 1")
+    return number
 
 
 def mode_number(value: Any, names: Sequence[str | None], owner: str) -> int:
@@ -260,7 +264,7 @@ def seed_number(seed: Seed) -> int:
         return int(seed.integers(2**63))
     if isinstance(seed, np.random.RandomState):
         return int(seed.randint(2**31 - 1))
-    number = index(seed, "seed")
+    number = int(seed) if isinstance(seed, int) else index(seed, "seed")
     if not 0 <= number < 2**64:
         raise ValueError(f"seed {number} is outside 0 .. 2**64 - 1")
     return number

@@ -64,7 +64,10 @@ class KruskalTensor(FactorModel):
                                  f"(I_{mode}, {rank})")
         dtype = common_type(matrices)
         self.factors = [np.ascontiguousarray(matrix, dtype) for matrix in matrices]
-        self.weights = np.ones(rank, dtype) if weights is None else np.array(array(weights), dtype)
+        given = np.ones(rank, dtype) if weights is None else array(weights)
+        if given.dtype.kind not in "biuf":
+            raise TypeError(f"weights has type {given.dtype}; expected real numbers")
+        self.weights = np.array(given, dtype)
         if self.weights.shape != (rank,):
             raise ValueError(f"weights has shape {self.weights.shape}; expected ({rank},)")
         self._name(labels, mode_names, info)

@@ -297,7 +297,10 @@ class Plan:
             raise ValueError(f"mode {mode} does not exist; the tensor has {order} modes")
         if len(factors) != order:
             raise ValueError(f"{len(factors)} factors are given; expected {order}")
-        return mode % order, [np.ascontiguousarray(array(factor), self.dtype) for factor in factors]
+        given = [array(factor) for factor in factors]
+        return mode % order, [np.ascontiguousarray(  # that of the mode is not read
+            matrix if m == mode % order else _real(matrix, m), self.dtype)
+            for m, matrix in enumerate(given)]
 
     def ttmc(self, factors: Sequence[npt.ArrayLike], mode: int, *,
              threads: int | None = None) -> Floats:
@@ -353,7 +356,8 @@ class Plan:
         """See :func:`gcp_objective`."""
         if loss not in _LOSSES:
             raise ValueError(f"loss {loss!r} is unknown; expected one of {', '.join(_LOSSES)}")
-        matrices = [np.ascontiguousarray(array(factor), self.dtype) for factor in factors]
+        matrices = [np.ascontiguousarray(_real(array(factor), m), self.dtype)
+                    for m, factor in enumerate(factors)]
         rank = matrices[0].shape[-1] if matrices and matrices[0].ndim == 2 else 0
         if [matrix.shape for matrix in matrices] != [(size, rank) for size in self.shape]:
             raise ValueError(f"factors of shapes {[matrix.shape for matrix in matrices]} found; "
@@ -401,6 +405,13 @@ def plan_of(x: Any, rank: int, *, format: str, precision: Precision | None, devi
     if comm is None:
         tensor._plans = {key: plan}  # one; another thread may still use the older
     return named, plan
+
+
+def _real(factor: npt.NDArray[Any], mode: int) -> npt.NDArray[Any]:
+    """A factor of real numbers: NumPy would cut off imaginary parts, and read text."""
+    if factor.dtype.kind not in "biuf":
+        raise TypeError(f"factor {mode} has type {factor.dtype}; expected real numbers")
+    return factor
 
 
 def rank_argument(rank: Any) -> int:

@@ -193,3 +193,36 @@ def test_what_has_no_answer():
     assert empty.sum() == empty.collapse(None, "count") == 0
     with pytest.raises(TypeError, match="groups are of types int, str"):
         empty.groupby(0, [1, "a"])
+
+
+def test_factors_that_are_not_real():
+    """Imaginary parts are not cut off, and text is not read."""
+    x = polyad.SparseTensor([[0, 1], [1, 0]], [1.0, 2.0])
+    plan = polyad.Plan(x, 2)
+    for wrong in (np.ones((2, 2)) * 1j, np.full((2, 2), "1")):
+        factors = [np.ones((2, 2)), wrong]
+        for call in (lambda: plan.mttkrp(factors, 0), lambda: plan.ttmc(factors, 0),
+                     lambda: polyad.gcp_objective(x, factors)):
+            with pytest.raises(TypeError, match="factor 1 has type .*expected real numbers"):
+                call()
+        with pytest.raises(TypeError, match="weights has type .*expected real numbers"):
+            polyad.KruskalTensor(wrong[0], [np.ones((2, 2))])
+    assert plan.mttkrp([np.ones((2, 2)), None], 1).tolist() == [[2, 2], [1, 1]]
+
+
+def test_skew_of_numpy():
+    assert polyad.generate((9, 9), 20, skew=np.float32(1))[0] == polyad.generate((9, 9), 20, skew=1.0)[0]
+
+
+def test_integers_out_of_range():
+    x = polyad.SparseTensor([[0, 1], [1, 0]], [1.0, 2.0])
+    for name, call in {
+            "nnz is -1; expected 0": lambda: polyad.generate((3, 4), -1),
+            "shape is -4; expected 1": lambda: polyad.generate((3, -4), 5),
+            "rank is -1; expected 0": lambda: polyad.generate((3, 4), 5, rank=-1),
+            "rank is 18446744073709551616": lambda: polyad.cp_als(x, 2**64),
+            "shape is 18446744073709551616": lambda: polyad.SparseTensor([[0, 1]], [1], (2**64, 2)),
+            "seed -1 is outside": lambda: polyad.cp_als(x, 1, seed=-1),
+            "seed 18446744073709551616 is outside": lambda: polyad.cp_als(x, 1, seed=2**64)}.items():
+        with pytest.raises(ValueError, match=name):
+            call()
