@@ -1,5 +1,5 @@
 /* System calls that transfer little, are interrupted, or fail: the linker puts the calls below in
- * place of read, pread and write. */
+ * place of read, pread, write and pwrite. */
 #include "harness.h"
 
 #include <errno.h>
@@ -14,9 +14,11 @@
 ssize_t __real_read(int file, void *buffer, size_t size);
 ssize_t __real_pread(int file, void *buffer, size_t size, off_t offset);
 ssize_t __real_write(int file, const void *buffer, size_t size);
+ssize_t __real_pwrite(int file, const void *buffer, size_t size, off_t offset);
 ssize_t __wrap_read(int file, void *buffer, size_t size);
 ssize_t __wrap_pread(int file, void *buffer, size_t size, off_t offset);
 ssize_t __wrap_write(int file, const void *buffer, size_t size);
+ssize_t __wrap_pwrite(int file, const void *buffer, size_t size, off_t offset);
 
 static struct {
   size_t most;          /* bytes of one call; 0: all */
@@ -57,6 +59,10 @@ ssize_t __wrap_pread(int file, void *buffer, size_t size, off_t offset) {
 
 ssize_t __wrap_write(int file, const void *buffer, size_t size) {
   return meet_world(&size) ? count(__real_write(file, buffer, size)) : -1;
+}
+
+ssize_t __wrap_pwrite(int file, const void *buffer, size_t size, off_t offset) {
+  return meet_world(&size) ? count(__real_pwrite(file, buffer, size, offset)) : -1;
 }
 
 static char folder[64];
