@@ -50,18 +50,15 @@ static uint64_t openblas_bytes(int threads) {
   return ((uint64_t)CODE + PER_THREAD * (uint64_t)threads) << 20;
 }
 
-/* How many threads it starts: as many as there are processors, or fewer where the user says so. */
+/* For how many threads it maps them at most: for each processor, whatever share of its time a
+ * container has, or fewer where OMP_NUM_THREADS says so. OpenBLAS that is built with OpenMP maps
+ * them in spite of OPENBLAS_NUM_THREADS, and waits for ever where it cannot. */
 static int openblas_threads(void) {
   enum { MOST = 64 };
-  static const char *const names[] = {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"};
-  int threads = pd_machine_processors();
-  for (int k = 0; k < 2; ++k) {
-    const char *text = getenv(names[k]);
-    int asked = text == NULL ? 0 : (int)strtol(text, NULL, 10);
-    if (asked < 1) continue;
-    threads = asked < threads ? asked : threads;
-    break;
-  }
+  int threads = omp_get_num_procs();
+  const char *text = getenv("OMP_NUM_THREADS");
+  int asked = text == NULL ? 0 : (int)strtol(text, NULL, 10);
+  if (asked > 0 && asked < threads) threads = asked;
   return threads < MOST ? threads : MOST;
 }
 
