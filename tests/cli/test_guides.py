@@ -57,7 +57,7 @@ def test_commands_of_the_readme(polyad):
 
 # Of Slurm, mpirun, pip and scripts of this tree.
 OTHERS = {"--bind", "--cpus-per-task", "--cuda", "--gpus-per-node", "--gpus-per-task", "--host",
-          "--install", "--mpi", "--nodes", "--ntasks-per-node", "--papers"}
+          "--install", "--mpi", "--nodes", "--ntasks-per-node", "--oversubscribe", "--papers"}
 
 
 @pytest.mark.parametrize("page", ["README.md", *PAGES])
