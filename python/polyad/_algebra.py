@@ -178,8 +178,8 @@ def _label_values(x: Any, mode: int, labels: Sequence[str]) -> npt.NDArray[Any]:
 
 
 def _time(each: Any) -> np.datetime64 | None:
-    """An instant of an object for times without a zone; None of others, and of whole days, which text
-    says as well."""
+    """The instant that an object for times without a zone means. None of other objects, and of whole days,
+    which are compared as text."""
     if isinstance(each, datetime.datetime) and each.tzinfo is None:
         # pandas.Timestamp is one that knows nanoseconds.
         return each.to_datetime64() if hasattr(each, "to_datetime64") else np.datetime64(each)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from ._algebra import Parts, check_alike, permute
 from ._context import context
+from ._convert import reals
 from ._native import ffi, lib
 from ._types import Mode, Transform
 
@@ -33,14 +34,6 @@ def divided(x: Any, divisor: float) -> Any:
     return parts.tensor(type(x))
 
 
-def real(array: npt.ArrayLike, what: str) -> npt.NDArray[np.float64]:
-    """An argument as an array of float64; what is no real number is refused rather than cut off."""
-    given = np.asarray(array)
-    if given.dtype.kind not in "biuf":
-        raise TypeError(f"{what} has type {given.dtype}; expected real numbers")
-    return given.astype(np.float64, copy=False)
-
-
 def mapped(x: Any, function: Callable[[npt.NDArray[Any]], npt.ArrayLike]) -> Any:
     """Every stored value through a function of arrays."""
     parts = Parts(x)
@@ -48,7 +41,7 @@ def mapped(x: Any, function: Callable[[npt.NDArray[Any]], npt.ArrayLike]) -> Any
     if values.shape != x.values.shape:
         raise ValueError(f"the function made shape {values.shape} of {x.values.shape} values; expected "
                          "one value for each")
-    parts.values = real(values, "what the function made").astype(x.dtype)
+    parts.values = reals(values, "what the function made").astype(x.dtype)
     return parts.tensor(type(x))
 
 
@@ -134,7 +127,7 @@ def ttv(x: Any, vectors: Mapping[Mode, npt.ArrayLike]) -> Any:
     values = x.values.astype(np.float64)
     for name, given in vectors.items():
         mode = x._mode(name)
-        vector = real(given, f"the vector of mode {mode}")
+        vector = reals(given, f"the vector of mode {mode}").astype(np.float64, copy=False)
         if vector.shape != (x.shape[mode],):
             raise ValueError(f"the vector of mode {mode} has shape {vector.shape}; expected "
                              f"({x.shape[mode]},)")
@@ -150,7 +143,7 @@ def ttv(x: Any, vectors: Mapping[Mode, npt.ArrayLike]) -> Any:
 def ttm(x: Any, matrix: npt.ArrayLike, mode: Mode) -> Any:
     """A mode multiplied by a matrix."""
     along = x._mode(mode)
-    given = real(matrix, f"the matrix of mode {along}")
+    given = reals(matrix, f"the matrix of mode {along}").astype(np.float64, copy=False)
     if given.ndim != 2 or given.shape[1] != x.shape[along] or given.shape[0] == 0:
         raise ValueError(f"the matrix of mode {along} has shape {given.shape}; expected "
                          f"(rows, {x.shape[along]})")

@@ -54,11 +54,17 @@ def array(x: Any) -> npt.NDArray[Any]:
     return np.asarray(x)
 
 
+def reals(x: Any, what: str) -> npt.NDArray[Any]:
+    """:func:`array` of real numbers: NumPy would cut off imaginary parts, and read text."""
+    found = array(x)
+    if found.dtype.kind not in "biuf":
+        raise TypeError(f"{what} has type {found.dtype}; expected real numbers")
+    return found
+
+
 def cells(dense: npt.ArrayLike) -> Cells:
     """A dense array as one of float32 or float64, without a copy where possible."""
-    dense = array(dense)
-    if dense.dtype.kind not in "biuf":
-        raise TypeError(f"the array has type {dense.dtype}; expected real numbers")
+    dense = reals(dense, "the array")
     if dense.ndim == 0:
         raise ValueError("the array has no dimensions; expected at least one")
     return dense if dense.dtype in TYPES else dense.astype(np.float64)

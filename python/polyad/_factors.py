@@ -292,10 +292,8 @@ class FactorModel:
 
 def real_matrices(factors: Sequence[npt.ArrayLike]) -> list[npt.NDArray[Any]]:
     """The factors as arrays of real numbers with two dimensions."""
-    matrices = [_convert.array(factor) for factor in factors]
+    matrices = [_convert.reals(factor, f"factor {mode}") for mode, factor in enumerate(factors)]
     for mode, matrix in enumerate(matrices):
-        if matrix.dtype.kind not in "biuf":
-            raise TypeError(f"factor {mode} has type {matrix.dtype}; expected real numbers")
         if matrix.ndim != 2:
             raise ValueError(f"factor {mode} has shape {matrix.shape}; expected (I_{mode}, R)")
     return matrices

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._context import Context, context
-from ._convert import array
+from ._convert import reals
 from ._factors import LETTERS, FactorModel, common_type, real_matrices
 from ._keys import infer
 from ._labels import Columns, Names
@@ -64,10 +64,7 @@ class KruskalTensor(FactorModel):
                                  f"(I_{mode}, {rank})")
         dtype = common_type(matrices)
         self.factors = [np.ascontiguousarray(matrix, dtype) for matrix in matrices]
-        given = np.ones(rank, dtype) if weights is None else array(weights)
-        if given.dtype.kind not in "biuf":
-            raise TypeError(f"weights has type {given.dtype}; expected real numbers")
-        self.weights = np.array(given, dtype)
+        self.weights = np.array(np.ones(rank) if weights is None else reals(weights, "weights"), dtype)
         if self.weights.shape != (rank,):
             raise ValueError(f"weights has shape {self.weights.shape}; expected ({rank},)")
         self._name(labels, mode_names, info)

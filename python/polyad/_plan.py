@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._context import context, encode, index
-from ._convert import array
+from ._convert import array, reals
 from ._device_tensor import DeviceTensor
 from ._errors import Interrupted, text
 from ._memory import DTYPES, pointer, precision_type
@@ -297,10 +297,10 @@ class Plan:
             raise ValueError(f"mode {mode} does not exist; the tensor has {order} modes")
         if len(factors) != order:
             raise ValueError(f"{len(factors)} factors are given; expected {order}")
-        given = [array(factor) for factor in factors]
-        return mode % order, [np.ascontiguousarray(  # that of the mode is not read
-            matrix if m == mode % order else _real(matrix, m), self.dtype)
-            for m, matrix in enumerate(given)]
+        # The mode's own factor is not read: any array of its shape will do.
+        return mode % order, [np.ascontiguousarray(
+            array(factor) if m == mode % order else reals(factor, f"factor {m}"), self.dtype)
+            for m, factor in enumerate(factors)]
 
     def ttmc(self, factors: Sequence[npt.ArrayLike], mode: int, *,
              threads: int | None = None) -> Floats:
@@ -356,7 +356,7 @@ class Plan:
         """See :func:`gcp_objective`."""
         if loss not in _LOSSES:
             raise ValueError(f"loss {loss!r} is unknown; expected one of {', '.join(_LOSSES)}")
-        matrices = [np.ascontiguousarray(_real(array(factor), m), self.dtype)
+        matrices = [np.ascontiguousarray(reals(factor, f"factor {m}"), self.dtype)
                     for m, factor in enumerate(factors)]
         rank = matrices[0].shape[-1] if matrices and matrices[0].ndim == 2 else 0
         if [matrix.shape for matrix in matrices] != [(size, rank) for size in self.shape]:
@@ -405,13 +405,6 @@ def plan_of(x: Any, rank: int, *, format: str, precision: Precision | None, devi
     if comm is None:
         tensor._plans = {key: plan}  # one; another thread may still use the older
     return named, plan
-
-
-def _real(factor: npt.NDArray[Any], mode: int) -> npt.NDArray[Any]:
-    """A factor of real numbers: NumPy would cut off imaginary parts, and read text."""
-    if factor.dtype.kind not in "biuf":
-        raise TypeError(f"factor {mode} has type {factor.dtype}; expected real numbers")
-    return factor
 
 
 def rank_argument(rank: Any) -> int:

@@ -508,7 +508,8 @@ class SparseTensor:
             a UserWarning names columns that look like values.
         bins : mapping, optional
             Columns whose values are gathered: times into "Y", "Q", "M", "W" (from Monday), "D",
-            "h" or "min", by the clocks of the column's time zone where it has one, numbers into so many ranges of equal width, as {"date": "W", "km": 20}.
+            "h" or "min", by the clocks of the column's time zone where it has one; numbers into so many
+            ranges of equal width, as {"date": "W", "km": 20}.
             Bins between the first and the last have an index even without rows.
         observed : bool
             Whether categories and bins without rows are left out.

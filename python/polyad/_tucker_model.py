@@ -48,12 +48,10 @@ class TuckerTensor(FactorModel):
                  labels: Sequence[Sequence[str] | None] | None = None,
                  mode_names: Sequence[str | None] | None = None,
                  info: Mapping[str, Any] | None = None) -> None:
-        array, matrices = _convert.array(core), real_matrices(factors)
+        array, matrices = _convert.reals(core, "the core"), real_matrices(factors)
         if array.ndim != len(matrices) or not matrices:
             raise ValueError(f"the core has {array.ndim} modes; expected {len(matrices)}, one for "
                              "each factor, and at least 1")
-        if array.dtype.kind not in "biuf":
-            raise TypeError(f"the core has type {array.dtype}; expected real numbers")
         for n, matrix in enumerate(matrices):
             if matrix.shape[1] != array.shape[n]:
                 raise ValueError(f"factor {n} has shape {matrix.shape}; expected "

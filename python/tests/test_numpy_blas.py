@@ -55,16 +55,22 @@ def builds():
     return {kind: path if path.exists() else None for kind, path in found.items()}
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-@pytest.mark.parametrize("kind", ["pthread", "openmp"])
-def test_beside_numpy(kind):
+def run_with(kind, program):
+    """A program, which gets the library's path as its argument, with that build before others."""
     library = builds()[kind]
     if library is None:
         pytest.skip(f"libopenblas0-{kind} is not installed")
     environment = {**os.environ, "LD_LIBRARY_PATH": str(library.parent)}
-    done = subprocess.run([sys.executable, "-c", PROGRAM, str(library.resolve())], text=True,
-                          capture_output=True, timeout=120, env=environment)
+    done = subprocess.run([sys.executable, "-c", program, str(library.resolve())], text=True,
+                          capture_output=True, timeout=110, env=environment)
     assert done.returncode == 0, done.stderr
+    return library, done
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("kind", ["pthread", "openmp"])
+def test_beside_numpy(kind):
+    library, done = run_with(kind, PROGRAM)
     loaded, rest = done.stdout.split(" ", 1)
     failures, tasks = rest.rsplit(" ", 1)
     assert loaded == "True", f"the process did not load {library}"
@@ -91,8 +97,4 @@ assert os.waitpid(child, 0)[1] == 0
 
 @pytest.mark.parametrize("kind", ["pthread", "openmp"])
 def test_eigenvalues_after_fork(kind):
-    library = builds()[kind]
-    if library is None:
-        pytest.skip(f"libopenblas0-{kind} is not installed")
-    environment = {**os.environ, "LD_LIBRARY_PATH": str(library.parent)}
-    subprocess.run([sys.executable, "-c", FORK], check=True, timeout=100, env=environment)
+    run_with(kind, FORK)
