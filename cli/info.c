@@ -53,17 +53,17 @@ static void print_text(const struct info *info) {
   print_modes(info);
 }
 
-/* Sums and products of bytes that 64 bits do not hold are the most that they do. */
-static uint64_t sum(uint64_t a, uint64_t b) {
-  uint64_t bytes;
-  return __builtin_add_overflow(a, b, &bytes) ? UINT64_MAX : bytes;
+/* A sum that 64 bits do not hold is the most that they do. */
+static uint64_t saturated_sum(uint64_t a, uint64_t b) {
+  uint64_t sum;
+  return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
-/* Bytes of the factors of a rank. */
+/* Bytes of the factors of a rank, as a saturated product. */
 static uint64_t factor_bytes(const struct info *info) {
   uint64_t rows = 0, bytes;
   for (int n = 0; n < polyad_tensor_order(info->tensor); ++n)
-    rows = sum(rows, polyad_tensor_dims(info->tensor)[n]);
+    rows = saturated_sum(rows, polyad_tensor_dims(info->tensor)[n]);
   uint64_t width = cli_precision(&info->session) == POLYAD_F32 ? 4 : 8;
   if (__builtin_mul_overflow(rows, info->rank, &bytes) ||
       __builtin_mul_overflow(bytes, width, &bytes))
@@ -94,13 +94,13 @@ static int add_format(struct info *info, const char *name, cJSON *list) {
     cli_json_count(item, "bytes_format", bytes);
     if (info->rank > 0) {
       cli_json_count(item, "bytes_factors", factors);
-      cli_json_count(item, "bytes", sum(bytes, factors));
+      cli_json_count(item, "bytes", saturated_sum(bytes, factors));
     }
     if (cli_shows_results(&info->session, NULL)) {
       printf("%-14s %s", name, cli_bytes(text, bytes));
       if (info->rank > 0)
         printf(" and factors of rank %llu: %s", (unsigned long long)info->rank,
-               cli_bytes(more, sum(bytes, factors)));
+               cli_bytes(more, saturated_sum(bytes, factors)));
       puts("");
     }
   }

@@ -40,8 +40,8 @@ static const char *text_of(const cJSON *object, const char *key) {
   return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
 }
 
-/* A copy of what was found; nothing becomes null. cJSON would write a number that differs from
- * another in its last bit with as many digits as they share. */
+/* Adds a copy of what was found; NULL becomes null. Numbers are written by cli_json_real(), since
+ * cJSON would write two that differ in their last bit with the same digits. */
 static void add_found(cJSON *row, const char *key, const cJSON *found) {
   if (cJSON_IsNumber(found))
     cli_json_real(row, key, found->valuedouble);

@@ -101,7 +101,8 @@ static void note_changes(polyad_context *context, const struct pd_run_head *ther
 
 static const char *type_name(uint64_t type) { return type == POLYAD_F32 ? "f32" : "f64"; }
 
-/* What people call a method whose state is named so in files; another name as it is, quoted. */
+/* The command's name of the method that writes `method` into its checkpoints. A name that no method
+ * writes is quoted as it is. */
 static const char *method_words(char quoted[PD_QUOTE_BYTES], const char *method, size_t bytes) {
   static const char *const words[][2] = {{"cp_als", "als"},
                                          {"apr_mu", "apr-mu"},

@@ -50,9 +50,10 @@ static uint64_t openblas_bytes(int threads) {
   return ((uint64_t)CODE + PER_THREAD * (uint64_t)threads) << 20;
 }
 
-/* For how many threads it maps them at most: for each processor, whatever share of its time a
- * container has, or fewer where OMP_NUM_THREADS says so. OpenBLAS that is built with OpenMP maps
- * them in spite of OPENBLAS_NUM_THREADS, and waits for ever where it cannot. */
+/* The largest number of threads for which OpenBLAS maps stacks and buffers when it is loaded: the
+ * number of processors, however little of their time a container may use, or OMP_NUM_THREADS where
+ * that is less. OPENBLAS_NUM_THREADS does not count: a build with OpenMP maps them regardless, and
+ * waits for ever where it cannot. */
 static int openblas_threads(void) {
   enum { MOST = 64 };
   int threads = omp_get_num_procs();
@@ -105,10 +106,9 @@ static polyad_status loaded(polyad_context *context) {
   return status;
 }
 
-/* OpenBLAS that is built with OpenMP asks the calling thread's setting how many threads to take:
- * not more than the context has. In a process that was forked, whose threads are not there, one
- * more than the caller would be waited for without end. What was set is returned, for the caller to
- * put back. */
+/* Lets LAPACK use no more threads than the context has: OpenBLAS that is built with OpenMP takes as
+ * many as the calling thread's setting says. In a process that was forked it would wait for ever
+ * for threads that fork() did not copy. Returns the setting before, which the caller puts back. */
 static int lapack_few_threads(polyad_context *context) {
   int before = omp_get_max_threads(), most = polyad_threads(context);
   if (most < before) omp_set_num_threads(most);

@@ -1,9 +1,10 @@
 /* What processes of one host share, in the prediction of a team (part_predict.c).
  *
- * `ranks_per_host` ranks that follow each other have a host. With n processes at work on it, each
- * has an n-th of the rate of the host's memory, and, where the host with all its processors is S
- * times as fast as one process, an S-th of the n-th part beyond n = S: processors that share
- * caches, execution units or a clock's budget, or that are fewer than threads. */
+ * Each host has `ranks_per_host` processes, whose ranks follow each other. While n processes work
+ * on a host, each gets 1/n of the rate of its memory. All processors of a host together are S times
+ * as fast as one process: S is less than n where processors share caches, execution units or a
+ * clock's budget, or where threads are more than processors. Then each process takes n/S times as
+ * long as it does alone. */
 #ifndef PD_PART_HOST_H
 #define PD_PART_HOST_H
 

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { MOST_OPERATIONS = 64, MOST_COMMUNICATORS = 8192, MOST_STREAMS = 16, LEFT_SECONDS = 3 };
+enum { MOST_OPERATIONS = 64, MOST_COMMUNICATORS = 16, MOST_STREAMS = 16, LEFT_SECONDS = 3 };
 enum { GROUPS, GATHERS, KINDS };
 
 struct meeting { /* one operation of all members */

@@ -220,8 +220,8 @@ static polyad_status opencl_device_timer_start(polyad_context *context,
 }
 
 /* The time from the device's timer to an event that has passed. Where several members of a team
- * have the same device, another may have started the timer anew: then the time is not known, and
- * 0. The lock is held, so that nobody releases the event of the timer meanwhile. */
+ * have the same device, another may have started the timer anew: *seconds, which is not known then,
+ * stays 0. The lock is held, so that nobody releases the event of the timer meanwhile. */
 static polyad_status since_timer_locked(polyad_context *context, struct pd_opencl_state *state,
                                         cl_event end, double *seconds) {
   cl_ulong from = 0, to = 0;
