@@ -6,7 +6,7 @@
 #   OUT      where JSON goes (default bench/results/cpu): builds.json, whole_runs.json
 #   TENSORS  where tensors are made, or are (default build/tensors)
 #   MOST     the load average above which nothing is measured (default 0.5)
-# Writes README.md's tables anew where OUT is the default.
+# Writes the tables of README.md and docs/measured.md anew where OUT is the default.
 set -euo pipefail
 [ $# -eq 2 ] || { sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 2; }
 old=$(realpath "$1")

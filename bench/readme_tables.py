@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The speed tables of README.md, from the results that are committed under bench/results.
+"""The speed tables of README.md and docs/measured.md, from the results that are committed under bench/results.
 
-usage: bench/readme_tables.py [--check]     --check: only says whether README.md is current
+usage: bench/readme_tables.py [--check]     --check: only says whether the pages are current
 
 A table stands between "<!-- bench/readme_tables.py NAME -->" and "<!-- end -->". Beside other programs
 it quotes the least favourable tensor. A row needs a result of at least LEAST_ROUNDS alternating
@@ -16,7 +16,7 @@ import sys
 import tensors
 from measured import FOLDER, PROGRAMS, Measured
 
-README = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "README.md")
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir)
 LEAST_ROUNDS = 3
 GPU_TENSORS = ("uber", "nips", "chicago", "movies", "vast", "nell-2", "enron", "delicious", "nell-1",
                "music", "amazon", "twitch")
@@ -59,27 +59,32 @@ def fiber_rows():
              *["–"] * 5] for tensor, seconds in found.items()]
 
 
-def gpu():
+def flat():
+    """Rows of the tensors without fibers, and of each precision every (ratio, tensor)."""
     single, double = Measured(), Measured(precision="f64")
-    rows, least = [], {}
+    rows, ratios_of = [], {}
     for tensor in GPU_TENSORS:
         cells = [tensor + ", flat"]
         for name, m in (("float32", single), ("float64", double)):
             ours, program, theirs = fastest_program(m, tensor)
             cells.append(short(ours) if ours else "–")
             if program:
-                least.setdefault(name, []).append((theirs / ours, tensor))
+                ratios_of.setdefault(name, []).append((theirs / ours, tensor))
                 cells.append(f"{PROGRAMS[program]} {short(theirs)}")
                 cells.append(f"{theirs / ours:.1f}")
             else:
                 cells += ["–", "–"]
         rows.append(cells)
-    rows += fiber_rows()
+    return rows, ratios_of
+
+
+def gpu():
+    rows, ratios_of = flat()
     said = ", ".join(f"{min(found)[0]:.1f} in {name} ({min(found)[1]})"
-                     for name, found in least.items())
+                     for name, found in ratios_of.items())
     return (f"The least is {said}.\n\n" +
             table(["", "float32", "fastest other", "times", "float64", "fastest other",
-                   "times"], rows))
+                   "times"], rows + fiber_rows()))
 
 
 def program_rounds(record):
@@ -94,8 +99,8 @@ def program_rounds(record):
     return seconds
 
 
-def fibers():
-    """MTTKRP on one GPU of tensors with the fibers of real ones, beside the authors' programs."""
+def with_fibers():
+    """Rows of the tensors with the fibers of real ones, and every (ratio of `auto`, tensor)."""
     found = {}
     with open(os.path.join(FOLDER, "h100", "peers.jsonl"), encoding="utf-8") as file:
         for line in file:
@@ -109,12 +114,31 @@ def fibers():
         ours = {program: ms for program, ms in medians.items() if program.startswith("polyad ")}
         chosen = next((program for program in ours if program != "polyad modecopy"), "polyad modecopy")
         peer = min(medians.keys() - ours.keys(), key=medians.get)
-        times.append(medians[peer] / ours[chosen])
+        times.append((medians[peer] / ours[chosen], tensor))
         rows.append([tensor + (" (real)" if tensor in tensors.REAL else ""),
                      f"{short(ours[chosen])} (`{chosen.removeprefix('polyad ')}`)",
-                     short(ours["polyad modecopy"]), f"{PEERS[peer]} {short(medians[peer])}", f"{times[-1]:.1f}"])
+                     short(ours["polyad modecopy"]), f"{PEERS[peer]} {short(medians[peer])}", f"{times[-1][0]:.1f}"])
+    return rows, times
+
+
+def fibers():
+    """MTTKRP on one GPU of tensors with the fibers of real ones, beside the authors' programs."""
+    rows, found = with_fibers()
+    times = [ratio for ratio, _ in found]
     return (f"The least is {min(times):.1f}, the geometric mean {statistics.geometric_mean(times):.1f}.\n\n" +
             table(["", "`auto`", "`modecopy`", "fastest other", "times"], rows))
+
+
+def gpu_least():
+    """The least favourable tensor of each of the tables of GPUs."""
+    _, ratios_of = flat()
+    _, fibers_h100 = with_fibers()
+    rows = [[what, f"{min(found)[0]:.1f} ({min(found)[1]})"] for what, found in (
+        ("H200, float32, format `modecopy`, random indices", ratios_of["float32"]),
+        ("H200, float64, format `modecopy`, random indices", ratios_of["float64"]),
+        ("H100, float32, format `auto`, real indices or the fibers of real tensors", fibers_h100))]
+    return table(["MTTKRP over all modes, rank 32, on an NVIDIA GPU", "at least so many times as fast as the fastest other"],
+                 rows)
 
 
 def iterations():
@@ -222,15 +246,17 @@ def whole_gpu():
                   "first factors, end and writing", "times as fast as 3985a2a"], rows)
 
 
-TABLES = {"gpu": gpu, "fibers": fibers, "iterations": iterations, "cpu": cpu, "whole": whole, "whole-gpu": whole_gpu}
+PAGES = {"README.md": {"gpu-least": gpu_least, "cpu": cpu},
+         os.path.join("docs", "measured.md"): {"gpu": gpu, "fibers": fibers, "iterations": iterations, "whole": whole,
+                                               "whole-gpu": whole_gpu}}
 
 
-def filled(text):
-    """README.md with every table made anew; a name that is not there, or not known, is an error."""
-    for name, make in TABLES.items():
+def filled(page, text):
+    """The page with every table made anew; a table without a place there is an error."""
+    for name, make in PAGES[page].items():
         pattern = re.compile(rf"(<!-- bench/readme_tables\.py {name} -->\n).*?(<!-- end -->)", re.S)
         if not pattern.search(text):
-            sys.exit(f"README.md: no place for table {name} found")
+            sys.exit(f"{page}: no place for table {name} found")
         made = make()
         text = pattern.sub(lambda match, made=made: match[1] + "\n" + (made + "\n\n" if made else "") +
                            match[2], text)
@@ -240,14 +266,16 @@ def filled(text):
 def main():
     if sys.argv[1:] not in ([], ["--check"]):
         sys.exit(__doc__)
-    with open(README, encoding="utf-8") as file:
-        text = file.read()
-    made = filled(text)
-    if sys.argv[1:] and made != text:
-        sys.exit("README.md's tables differ from bench/results: run bench/readme_tables.py")
-    if not sys.argv[1:]:
-        with open(README, "w", encoding="utf-8") as file:
-            file.write(made)
+    for page in PAGES:
+        path = os.path.join(ROOT, page)
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        made = filled(page, text)
+        if sys.argv[1:] and made != text:
+            sys.exit(f"{page}: tables differ from bench/results: run bench/readme_tables.py")
+        if not sys.argv[1:]:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(made)
 
 
 if __name__ == "__main__":

@@ -36,19 +36,26 @@ def test_times_too_short_to_print(monkeypatch):
     assert [name for _, name, _ in readme_tables.ratios(("file",), "peer")] == ["a, R = 16", "b, R = 16"]
 
 
-def test_check(tmp_path, monkeypatch):
-    """README.md is current; a changed digit and a lost place are found."""
+@pytest.mark.parametrize("page, cell, place", [
+    ("README.md", "| reading `.tns` text | SPLATT | 11", "cpu"),
+    ("docs/measured.md", "| uber, flat | 0.41", "whole-gpu")])
+def test_check(tmp_path, monkeypatch, page, cell, place):
+    """Both pages are current; on each a changed digit and a lost place are found."""
     monkeypatch.setattr(sys, "argv", ["readme_tables.py", "--check"])
     readme_tables.main()
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    changed = tmp_path / "README.md"
-    monkeypatch.setattr(readme_tables, "README", str(changed))
-    changed.write_text(text.replace("| uber, flat | 0.41 |", "| uber, flat | 0.14 |"), encoding="utf-8")
-    with pytest.raises(SystemExit, match="differ"):
+    (tmp_path / "docs").mkdir()
+    for name in readme_tables.PAGES:
+        (tmp_path / name).write_text((ROOT / name).read_text(encoding="utf-8"), encoding="utf-8")
+    monkeypatch.setattr(readme_tables, "ROOT", str(tmp_path))
+    readme_tables.main()
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert cell in text
+    (tmp_path / page).write_text(text.replace(cell, cell + "1"), encoding="utf-8")
+    with pytest.raises(SystemExit, match=f"{page}: tables differ"):
         readme_tables.main()
-    changed.write_text(text.replace("readme_tables.py cpu", "readme_tables.py gpus"),
-                       encoding="utf-8")
-    with pytest.raises(SystemExit, match="no place for table cpu"):
+    (tmp_path / page).write_text(text.replace(f"readme_tables.py {place} -->", "readme_tables.py other -->"),
+                                 encoding="utf-8")
+    with pytest.raises(SystemExit, match=f"{page}: no place for table {place}"):
         readme_tables.main()
 
 
