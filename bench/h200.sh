@@ -73,7 +73,7 @@ build() {
 pack() {
   mkdir -p .carry && rm -rf "$build/packed" && mkdir "$build/packed" &&
     (cd "$build" && cp -P --parents polyad lib/*.so* tests/gpu/test_* tests/unit/test_team_shares \
-      tests/property/test_{portable,gcp}_property tests/unit/test_{twotree,als_together} bench/gpu/*_bench packed &&
+      tests/property/test_{portable,gcp}_property tests/unit/test_{twotree,als_together,methods_device} bench/gpu/*_bench packed &&
       find packed -type f -exec strip {} +) &&
     tar -C "$build/packed" -c . | xz -6 -T2 >.carry/built.tar.xz && rm -r "$build/packed" && du -sh .carry
 }
@@ -108,7 +108,7 @@ test_gpu() {
   local program name functions failed=0
   for program in "$build"/tests/gpu/test_*; do
     case ${program##*/} in
-      test_gpu_fault) ;;
+      test_gpu_fault | test_gpu_team_fault) ;;
       test_gpu_mttkrp) # minutes as a whole: function by function
         mapfile -t functions < <(sed -n 's/^static void \(test_[a-z_]*\)(void \*\*state) {$/\1/p' tests/gpu/gpu_mttkrp_test.c)
         for name in "${functions[@]}"; do
@@ -127,10 +127,14 @@ test_gpu() {
     [ ! -x "$build/tests/property/test_portable_property" ] ||
       begin "portable-$name" timeout 500 "$build/tests/property/test_portable_property" $name
   done
+  begin mixed timeout 500 "$build/tests/gpu/test_gpu_members" cuda,cpu cpu,cuda
   finish || failed=1
-  # It watches the whole device's free memory: alone.
-  begin test_gpu_fault timeout 300 "$build/tests/gpu/test_gpu_fault"
-  finish && return $failed
+  # One has limits of time for what it makes fail, the other watches the whole device's free memory: alone.
+  for name in test_gpu_team_fault test_gpu_fault; do
+    begin $name timeout 300 "$build/tests/gpu/$name"
+    finish || failed=1
+  done
+  return $failed
 }
 
 sanitize() {
