@@ -61,6 +61,11 @@ def test_abbreviation(polyad):
 
 # ---- H04 to H10 numbers
 
+def test_argument_missing(polyad):
+    polyad.fails(2, "cpd", "-r", "2", says="error: an argument is missing; usage: polyad cpd FILE -r RANK")
+    polyad.fails(2, "score", "good.tns", says="error: an argument is missing; usage: polyad score A B")
+
+
 def test_rank_missing(polyad):
     polyad.fails(2, "cpd", "good.tns", says="rank")
 
