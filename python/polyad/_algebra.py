@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ._context import mode_order
 from ._keys import Keys, infer
 from ._types import Collapse, Mode
 
@@ -270,9 +271,7 @@ def collapse(x: Any, modes: Mode | Sequence[Mode] | None, how: Collapse) -> Any:
 
 def permute(x: Any, modes: Sequence[Mode]) -> Any:
     """Another order of modes."""
-    order = [x._mode(mode) for mode in modes]
-    if sorted(order) != list(range(x.ndim)):
-        raise ValueError(f"{list(modes)} is no permutation of the tensor's {x.ndim} modes")
+    order = mode_order(modes, x.mode_names, "tensor")
     parts = Parts(x)
     parts.reorder(order)
     return parts.tensor(type(x))

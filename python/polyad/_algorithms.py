@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._context import Callback, Context, context, encode, index, seed_number
+from ._context import Callback, Context, context, encode, index, real, seed_number, switch
 from ._convert import array
 from ._errors import text
 from ._factors import FactorModel
@@ -99,8 +99,8 @@ def cp_als(x: Any, rank: int | None = None, *, tol: float = 1e-4, max_iters: int
     """
     options = ffi.new("polyad_cp_als_options *")
     lib.polyad_cp_als_options_init(options)
-    options.ridge, options.nonnegative = float(ridge), int(nonnegative)
-    options.half_rows = int(half_rows)
+    options.ridge, options.nonnegative = real(ridge, "ridge"), switch(nonnegative, "nonnegative")
+    options.half_rows = switch(half_rows, "half_rows")
     choice = {"format": format, "precision": precision, "device": device, "threads": threads,
               "variant": variant, "comm": comm}
     run = {"tol": tol, "max_iters": max_iters, "max_seconds": max_seconds, "init": init,
@@ -272,7 +272,7 @@ def generate(shape: Sequence[int] | None = None, nnz: int | None = None, *,
     kept = []
     if like is not None:
         kept.append(ffi.new("char[]", encode(like, "like")))
-        options.like, options.scale = kept[-1], float(scale)
+        options.like, options.scale = kept[-1], real(scale, "scale")
     else:
         if shape is None or nnz is None:
             raise ValueError("give shape and nnz, or the name of a tensor as like")
@@ -285,8 +285,8 @@ def generate(shape: Sequence[int] | None = None, nnz: int | None = None, *,
             raise ValueError(f"skew has {len(exponents)} numbers; expected {len(shape)}")
         for mode, length in enumerate(shape):
             options.dims[mode], options.skew[mode] = index(length, "shape", 1), exponents[mode]
-    options.cluster, options.rank = float(cluster), index(rank, "rank", 0)
-    options.noise, options.poisson = float(noise), int(poisson)
+    options.cluster, options.rank = real(cluster, "cluster"), index(rank, "rank", 0)
+    options.noise, options.poisson = real(noise, "noise"), switch(poisson, "poisson")
     options.type = precision_type(precision)
     ctx: Context = context()
     ctx.configure(threads=threads, seed=seed_number(seed))

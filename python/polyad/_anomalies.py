@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
-from ._context import index
+from ._context import index, real
 from ._errors import Interrupted, text
 from ._model import KruskalTensor
 from ._native import ffi, lib
@@ -159,7 +159,7 @@ def anomalies(model: KruskalTensor, x: Any, *, by: Literal["cell", "slice", "ind
     lib.polyad_anomaly_options_init(options)
     options.unit, options.kind = word(_UNITS, by, "by"), word(_KINDS, kind, "kind")
     options.tail, options.cells = word(_TAILS, tail, "tail"), word(_CELLS, cells, "cells")
-    options.fdr, options.top = float(fdr), 0 if top is None else index(top, "top")
+    options.fdr, options.top = real(fdr, "fdr"), 0 if top is None else index(top, "top")
     if modes is not None:
         chosen = [modes] if isinstance(modes, (int, str, np.integer)) else list(modes)
         options.mode_count = len(chosen)

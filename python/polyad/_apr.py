@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from ._context import Callback, index
+from ._context import Callback, index, real, switch
 from ._model import KruskalTensor
 from ._native import ffi, lib
 from ._plan import Plan
@@ -95,10 +95,11 @@ def cp_apr(x: Any, rank: int | None = None, *, algorithm: APRAlgorithm = "mu", t
     lib.polyad_cp_apr_options_init(options)
     options.method = methods[algorithm]
     options.max_inner_iterations = index(inner_iters, "inner_iters")
-    options.epsilon, options.kappa, options.kappa_tolerance = epsilon, kappa, kappa_tol
-    options.active_tolerance, options.damping = active_tol, damping
-    options.store_pi = int(store_pi)
-    options.inexact, options.memory = int(inexact), index(memory, "memory")
+    for name, value in (("epsilon", epsilon), ("kappa", kappa), ("kappa_tol", kappa_tol), ("active_tol", active_tol),
+                        ("damping", damping)):
+        setattr(options, name.replace("_tol", "_tolerance"), real(value, name))
+    options.store_pi = switch(store_pi, "store_pi")
+    options.inexact, options.memory = switch(inexact, "inexact"), index(memory, "memory")
     choice = {"format": format, "precision": precision, "device": device, "threads": threads,
               "variant": variant, "comm": comm, "kernel": "phi"}
     run = {"tol": tol, "max_iters": max_iters, "max_seconds": max_seconds, "init": init,

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ._context import Callback, context, index, seed_number
+from ._context import Callback, context, index, real, seed_number, switch
 from ._errors import Interrupted, text
 from ._model import KruskalTensor
 from ._native import ffi, lib
@@ -104,10 +104,10 @@ def cp_complete(x: Any, rank: int | None = None, *, algorithm: CompleteAlgorithm
         x = _known(x)
     options = ffi.new("polyad_cp_complete_options *")
     lib.polyad_cp_complete_options_init(options)
-    options.method, options.learn_rate = methods[algorithm], learn_rate
-    options.ridge, options.bias_ridge = ridge, bias_ridge
-    options.ridge_by_count, options.biases = int(ridge_by_count), int(biases)
-    options.nonnegative, options.patience = int(nonnegative), index(patience, "patience")
+    options.method, options.learn_rate = methods[algorithm], real(learn_rate, "learn_rate")
+    options.ridge, options.bias_ridge = real(ridge, "ridge"), real(bias_ridge, "bias_ridge")
+    options.ridge_by_count, options.biases = switch(ridge_by_count, "ridge_by_count"), switch(biases, "biases")
+    options.nonnegative, options.patience = switch(nonnegative, "nonnegative"), index(patience, "patience")
     kept = _observations(options, x, weights, validation)
     if algorithm == "sgd" and device == "auto" and not isinstance(x, Plan):
         device = "cpu"  # where alone it runs
@@ -146,7 +146,7 @@ def _observations(options: Any, x: Any, weights: Any, validation: Any) -> list[A
         options.weights = weights._handle
         kept.append(weights)
     if isinstance(validation, numbers.Real):
-        options.validation_share = float(validation)
+        options.validation_share = real(validation, "validation")
     elif validation is not None:
         validation = as_tensor(validation)
         options.validation = validation._handle

@@ -241,6 +241,23 @@ def index(value: Any, name: str, least: int = -2**63) -> int:
     return number
 
 
+def real(value: Any, name: str) -> float:
+    """A number argument; anything else, text of digits among it, is a TypeError that names it."""
+    try:
+        if isinstance(value, (str, bytes)):
+            raise TypeError
+        return float(value)
+    except TypeError:
+        raise TypeError(f"{name} must be a number, not {type(value).__name__}") from None
+
+
+def switch(value: Any, name: str) -> int:
+    """An argument that is true or false, as 1 or 0; "no" and lists are neither."""
+    if not isinstance(value, (bool, np.bool_)) and not (isinstance(value, int) and value in (0, 1)):
+        raise TypeError(f"{name} must be True or False, not {value!r:.60}")
+    return int(value)
+
+
 def mode_number(value: Any, names: Sequence[str | None], owner: str) -> int:
     """A mode given by its number (negative: from the end) or its name."""
     if isinstance(value, str):
@@ -253,6 +270,16 @@ def mode_number(value: Any, names: Sequence[str | None], owner: str) -> int:
     if not -len(names) <= mode < len(names):
         raise ValueError(f"mode {mode} does not exist; the {owner} has {len(names)} modes")
     return mode % len(names)
+
+
+def mode_order(modes: Any, names: Sequence[str | None], owner: str) -> list[int]:
+    """Every mode once, by numbers or names, in the order that is wanted."""
+    if isinstance(modes, str):
+        raise TypeError(f"modes must be a sequence of numbers or names, not the string {modes!r}")
+    order = [mode_number(mode, names, owner) for mode in modes]
+    if sorted(order) != list(range(len(names))):
+        raise ValueError(f"{list(modes)} is no permutation of the {owner}'s {len(names)} modes")
+    return order
 
 
 def seed_number(seed: Seed) -> int:

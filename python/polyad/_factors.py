@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _convert
-from ._context import Context, context, encode, index, mode_number
+from ._context import Context, context, encode, index, mode_number, mode_order
 from ._files import write_parquet
 from ._keys import infer
 from ._labels import Columns, Names, label_directory, label_files, read_labels, write_labels
@@ -189,11 +189,8 @@ class FactorModel:
             ffi.cast("double *", values.ctypes.data)))
         return values
 
-    def _permutation(self, modes: Sequence[int]) -> list[int]:
-        order = [index(mode, "modes") for mode in modes]
-        if sorted(order) != list(range(self.ndim)):
-            raise ValueError(f"{order} is no permutation of the modes 0 to {self.ndim - 1}")
-        return order
+    def _permutation(self, modes: Sequence[Mode]) -> list[int]:
+        return mode_order(modes, self.mode_names, "model")
 
     # ---- files and other packages -----------------------------------------------------------
 

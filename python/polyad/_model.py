@@ -134,8 +134,8 @@ class KruskalTensor(FactorModel):
         lib.polyad_ktensor_fix_signs(handle)
         return self._like(ctx, handle)
 
-    def permute(self, modes: Sequence[int]) -> KruskalTensor:
-        """A copy with its modes in another order."""
+    def permute(self, modes: Sequence[Mode]) -> KruskalTensor:
+        """A copy with its modes (numbers or names) in another order."""
         order = self._permutation(modes)
         return KruskalTensor(self.weights, [self.factors[m].copy() for m in order],
                              labels=[self.labels[m] for m in order],

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ._context import Context, context, index, seed_number
+from ._context import Context, context, index, real, seed_number
 from ._errors import Interrupted, text
 from ._model import KruskalTensor
 from ._native import ffi, lib
@@ -79,7 +79,7 @@ def project(model: KruskalTensor, x: Any, mode: Mode | Sequence[Mode], *, kind: 
     for k, m in enumerate(modes[:len(options.modes)]):
         options.modes[k] = m
     options.kind = word(KINDS, kind, "kind")
-    options.max_iterations, options.tolerance = index(max_iters, "max_iters"), float(tol)
+    options.max_iterations, options.tolerance = index(max_iters, "max_iters"), real(tol, "tol")
     entries = ffi.new("polyad_fixed_entry[]", max(len(fixed or {}), 1))
     for entry, (place, value) in zip(entries, (fixed or {}).items()):
         if not isinstance(place, tuple) or len(place) not in (2, 3):

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from ._context import context, encode, index
+from ._context import context, encode, index, real, switch
 from ._convert import array, reals
 from ._device_tensor import DeviceTensor
 from ._errors import Interrupted, text
@@ -110,7 +110,7 @@ class Plan:
             device = tensor._device
         ctx, options, kept = self._asked(rank, format, precision, device, threads, variant)
         options.kernel, options.compute = KERNELS[kernel], _COMPUTE[compute]
-        options.tune, options.sweeps, options.columns = bool(tune), float(sweeps), columns
+        options.tune, options.sweeps, options.columns = switch(tune, "tune"), real(sweeps, "sweeps"), columns
         options.zeros = lib.POLYAD_ZEROS_KEEP if zeros == "keep" else lib.POLYAD_ZEROS_DROP
         if comm is not None:
             options.team = ctx.team(comm)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-from ._context import Callback, context, encode, index, seed_number
+from ._context import Callback, context, encode, index, real, seed_number
 from ._errors import Interrupted, text
 from ._model import KruskalTensor
 from ._native import ffi, lib
@@ -170,7 +170,7 @@ def rank_scan(x: Any, ranks: int | Sequence[int] = 10, *, algorithm: RankAlgorit
     options.ranks, options.rank_count = numbers, len(wanted)
     options.algorithm = _ALGORITHMS[algorithm]
     options.starts, options.folds = index(starts, "starts"), index(folds, "folds")
-    options.tolerance, options.max_seconds = float(tol), float(max_seconds)
+    options.tolerance, options.max_seconds = real(tol, "tol"), real(max_seconds, "max_seconds")
     if max_iters is None:
         max_iters = 1000 if algorithm.startswith("apr") else 50
     options.max_iterations = index(max_iters, "max_iters")

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from ._context import context, encode, index, seed_number
+from ._context import context, encode, index, real, seed_number, switch
 from ._device_tensor import DeviceTensor
 from ._errors import Interrupted, text
 from ._factors import FactorModel
@@ -48,10 +48,10 @@ def choose(x: Any, rank: int, choice: dict[str, Any],
 def run_options(options: Any, run: dict[str, Any]) -> list[Any]:
     """Sets what all decompositions can be told about starts, stopping and checkpoints (`options` is
     a polyad_run_options). What is returned must live until the call."""
-    options.tolerance, options.max_seconds = float(run["tol"]), float(run["max_seconds"])
+    options.tolerance, options.max_seconds = real(run["tol"], "tol"), real(run["max_seconds"], "max_seconds")
     options.max_iterations = index(run["max_iters"], "max_iters")
     kept = []
-    options.keep_starts = int(bool(run.get("keep_starts", False)))
+    options.keep_starts = switch(run.get("keep_starts", False), "keep_starts")
     for name, key in (("starts", "restarts"), ("checkpoint_every", "checkpoint_every")):
         if key in run:
             setattr(options, name, index(run[key], key))

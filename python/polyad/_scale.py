@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ._algorithms import cp_als
-from ._context import context, index
+from ._context import context, index, real
 from ._memory import precision_type
 from ._native import ffi, lib
 from ._plan import Plan, rank_argument
@@ -64,7 +64,7 @@ def plan_scale(x: Any, rank: int, ranks: int | Sequence[int] = _RANKS, *,
     options = ffi.new("polyad_scale_options *")
     lib.polyad_scale_options_init(options)
     options.rank, options.precision = rank_argument(rank), precision_type(precision)
-    options.bytes_per_second, options.latency = float(network), float(latency)
+    options.bytes_per_second, options.latency = real(network, "network"), real(latency, "latency")
     if seconds is None:
         plan = Plan(tensor, rank, precision=precision, device="cpu", threads=threads)
         info = cp_als(plan, rank, max_iters=_ITERATIONS, tol=0, threads=threads).info
@@ -72,15 +72,15 @@ def plan_scale(x: Any, rank: int, ranks: int | Sequence[int] = _RANKS, *,
         options.seconds_mttkrp, options.bytes_format = mttkrp, plan.nbytes
         options.seconds_other = max(0.0, info["seconds_per_iteration"] - mttkrp)
     else:
-        options.seconds_mttkrp = float(seconds)
+        options.seconds_mttkrp = real(seconds, "seconds")
     options.ranks_per_host = index(ranks_per_host, "ranks_per_host")
-    options.host_latency = float(host_latency)
+    options.host_latency = real(host_latency, "host_latency")
     ctx = context()
     ctx.configure(threads=threads, device="cpu")
     if options.ranks_per_host > 1 and seconds is None:
         ctx.check(lib.polyad_scale_measure_host(ctx.pointer, tensor._handle, options))
     if host_bandwidth is not None:
-        options.host_bytes_per_second = float(host_bandwidth)
+        options.host_bytes_per_second = real(host_bandwidth, "host_bandwidth")
     return [_predict(ctx, tensor, options, size) for size in sizes]
 
 

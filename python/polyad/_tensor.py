@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _algebra, _arithmetic, _convert, _frames
-from ._context import context, encode, index, mode_number
+from ._context import context, encode, index, mode_number, switch
 from ._device_tensor import DeviceTensor
 from ._errors import text
 from ._files import column_list, readable
@@ -52,7 +52,7 @@ def read_options(index_base: int, pattern: bool, duplicates: Duplicates,
     """How a file is read, as C has it, and what has to live as long."""
     options, kept = ffi.new("polyad_read_options *"), []
     lib.polyad_read_options_init(options)
-    options.index_base, options.pattern = index(index_base, "index_base"), int(pattern)
+    options.index_base, options.pattern = index(index_base, "index_base"), switch(pattern, "pattern")
     options.duplicates = duplicates_policy(duplicates)
     if shape is not None:
         options.order = len(shape)

@@ -15,7 +15,7 @@ from ._labels import Columns, Names
 from ._memory import DTYPES, TYPES, pointer, view
 from ._native import ffi, lib
 from ._tensor import as_tensor
-from ._types import Floats, RunInfo
+from ._types import Floats, Mode, RunInfo
 
 if TYPE_CHECKING:
     import tensorly.tucker_tensor
@@ -122,8 +122,8 @@ class TuckerTensor(FactorModel):
             factors.append(factor[:, order])
         return self._like(core, factors)
 
-    def permute(self, modes: Sequence[int]) -> TuckerTensor:
-        """A copy with its modes in another order."""
+    def permute(self, modes: Sequence[Mode]) -> TuckerTensor:
+        """A copy with its modes (numbers or names) in another order."""
         order = self._permutation(modes)
         return TuckerTensor(self.core.transpose(order), [self.factors[m].copy() for m in order],
                             labels=[self.labels[m] for m in order],

@@ -226,3 +226,33 @@ def test_integers_out_of_range():
             "seed 18446744073709551616 is outside": lambda: polyad.cp_als(x, 1, seed=2**64)}.items():
         with pytest.raises(ValueError, match=name):
             call()
+
+
+def test_numbers_and_switches_of_other_types():
+    """Errors name the argument: that a run "could not convert string to float" helps nobody."""
+    x = polyad.SparseTensor([[0, 1], [1, 0]], [1.0, 2.0])
+    for says, call in {
+            "tol must be a number, not str": lambda: polyad.cp_als(x, 1, tol="1e-4"),
+            "max_seconds must be a number, not NoneType": lambda: polyad.cp_als(x, 1, max_seconds=None),
+            "ridge must be a number, not list": lambda: polyad.cp_als(x, 1, ridge=[0.1, 0.2]),
+            "epsilon must be a number, not str": lambda: polyad.cp_apr(x, 1, epsilon="0"),
+            "kappa_tol must be a number, not str": lambda: polyad.cp_apr(x, 1, kappa_tol="0"),
+            "learn_rate must be a number, not str": lambda: polyad.cp_complete(x, 1, learn_rate="0"),
+            "noise must be a number, not str": lambda: polyad.generate((3, 3), 2, rank=1, noise="a"),
+            r"nonnegative must be True or False, not \[0, 1\]": lambda: polyad.cp_als(x, 1, nonnegative=[0, 1]),
+            "nonnegative must be True or False, not 'no'": lambda: polyad.cp_als(x, 1, nonnegative="no"),
+            "keep_starts must be True or False, not 'no'": lambda: polyad.cp_als(x, 1, keep_starts="no"),
+            "tune must be True or False, not 2": lambda: polyad.Plan(x, 1, tune=2)}.items():
+        with pytest.raises(TypeError, match=f"^{says}$"):
+            call()
+    assert polyad.cp_als(x, 1, tol=np.float32(0.5), nonnegative=np.True_, half_rows=0).rank == 1
+
+
+def test_permute_of_models_by_name(flights):
+    """A model takes the names of modes as a tensor does; a string is no sequence of them."""
+    order = ["who", "date", "hour"]
+    model, core = polyad.cp_als(flights, 1).permute(order), polyad.tucker(flights, 1).permute(order)
+    assert model.mode_names == core.mode_names == order and core.shape == flights.permute(order).shape
+    for owner in (flights, model, core):
+        with pytest.raises(TypeError, match="modes must be a sequence .* not the string 'who'"):
+            owner.permute("who")
