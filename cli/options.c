@@ -265,7 +265,8 @@ static int check_arguments(const struct cli_usage *usage, int argc, char **argv)
   char quoted[CLI_QUOTE_BYTES];
   int arguments = argc - optind;
   if (arguments < usage->least_arguments)
-    return cli_usage_error("an argument is missing; usage: polyad %s %s", usage->command, usage->synopsis);
+    return cli_usage_error("an argument is missing; usage: polyad %s %s", usage->command,
+                           usage->synopsis);
   if (arguments > usage->most_arguments)
     return cli_usage_error("argument %s is one too many; usage: polyad %s %s",
                            cli_quote(quoted, argv[optind + usage->most_arguments]), usage->command,
