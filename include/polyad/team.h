@@ -31,6 +31,10 @@ POLYAD_API int polyad_team_launched(void);
  *
  *  Where MPI has not been initialised it is, and finalised with the team. Calls on a team are made
  *  by one thread at a time (MPI_THREAD_SERIALIZED).
+ *
+ *  Processes of the team that may use the same processors of one machine divide them: a context
+ *  whose number of threads nobody has set (polyad_set_threads()) has polyad_team_threads() from now
+ *  on.
  *  @param communicator  as an integer of Fortran: MPI_Comm_c2f() of C, py2f() of mpi4py. The team
  *                       has a duplicate. POLYAD_TEAM_WORLD: MPI_COMM_WORLD
  *  @param[out] team  destroyed with polyad_team_destroy()
@@ -57,6 +61,10 @@ POLYAD_API void polyad_team_destroy(polyad_team *team);
 POLYAD_API int polyad_team_rank(const polyad_team *team);
 /** Number of members; 1 for NULL. */
 POLYAD_API int polyad_team_size(const polyad_team *team);
+/** Threads for this member: the processors that it may use where no other member may use them, and
+ *  its part of those that others may use, too; at least 1. What a cgroup's quota gives several
+ *  members together they divide in the same way. NULL: all processors that this process may use. */
+POLYAD_API int polyad_team_threads(const polyad_team *team);
 
 /** Meets all members, each with its own status: to be called where a program has done something
  *  that may have failed on one of them alone.

@@ -42,6 +42,7 @@ class Context:
             raise MemoryError("no memory for a context")
         self.pointer = ffi.gc(pointer[0], lib.polyad_context_destroy)
         self.default_threads = self.most_threads = int(lib.polyad_threads(self.pointer))
+        self.threads_asked = False  # for the computation that is being prepared
         self.thread = threading.get_ident()
         self.alone = getattr(_local, "alone", False)  # fork() left its thread's OpenMP threads behind
         self.device = ""  # as asked for last
@@ -69,6 +70,9 @@ class Context:
             made = ffi.new("polyad_team **")
             self.check(lib.polyad_team_create_mpi(self.pointer, number, made))
             self.teams[number] = made[0]
+        if not self.threads_asked:  # processes of one machine divide its processors
+            self.check(lib.polyad_set_threads(self.pointer,
+                                              lib.polyad_team_threads(self.teams[number])))
         _cuda.prepare_nccl(self.device)
         self.check(lib.polyad_team_set_device(self.pointer, self.teams[number],
                                               encode(self.device, "device")))
@@ -85,6 +89,7 @@ class Context:
                   quick: bool = False) -> None:
         """Prepares the context for one computation. A quick one keeps the limit of the last: to
         ask the machine what memory it has left takes longer than such a computation."""
+        self.threads_asked = threads is not None
         threads = self.default_threads if threads is None else index(threads, "threads")
         threads = 0 if threads == -1 else threads  # all processors, in the words of scikit-learn
         if self.alone:

@@ -48,7 +48,8 @@ class Plan:
         "auto", "cpu", "cuda", "cuda:1"; several GPUs, "cuda:all" or "cuda:0-3"; or a GPU
         and the CPU, "cuda,cpu", with parts by their measured speed.
     threads : int, optional
-        Default: all processors this process may use.
+        Default: all processors this process may use; with `comm` its part of those that several
+        of the processes may use.
     variant : str
         "auto" or a variant of the format.
     kernel : {"mttkrp", "phi", "ttmc"}
@@ -114,6 +115,7 @@ class Plan:
         options.zeros = lib.POLYAD_ZEROS_KEEP if zeros == "keep" else lib.POLYAD_ZEROS_DROP
         if comm is not None:
             options.team = ctx.team(comm)
+            self.threads = int(lib.polyad_threads(ctx.pointer))  # of what is computed on the plan
         cache = ffi.new("char[]", 4096)
         if tune and lib.polyad_tune_cache_path(cache, len(cache)):
             options.tune_cache = cache

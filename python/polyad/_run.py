@@ -42,7 +42,10 @@ def choose(x: Any, rank: int, choice: dict[str, Any],
             choice["device"] = x.device_asked
     elif isinstance(x, DeviceTensor) and choice["device"] == "auto":
         choice["device"] = x._device
-    return plan_of(x, rank, **choice, sweeps=sweeps, columns=columns)
+    tensor, plan = plan_of(x, rank, **choice, sweeps=sweeps, columns=columns)
+    if choice["threads"] is None:
+        choice["threads"] = plan.threads  # among processes the plan has found their number
+    return tensor, plan
 
 
 def run_options(options: Any, run: dict[str, Any]) -> list[Any]:

@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import polyad
 import pytest
+from polyad._context import Context
 
 MPIRUN = shutil.which("mpirun")
 pytestmark = pytest.mark.skipif(MPIRUN is None or importlib.util.find_spec("mpi4py") is None,
@@ -58,6 +59,52 @@ def test_processes_find_what_one_finds(tmp_path, size):
     with np.load(tmp_path / "found.npz") as found:
         assert np.allclose(found["fit"], alone.info["fit"], rtol=0, atol=1e-12)
         assert np.allclose(found["factor"], alone.factors[1], rtol=0, atol=1e-9)
+
+
+SHARING = """
+import sys
+import polyad
+from mpi4py import MPI
+from polyad import _context
+from polyad._native import lib
+
+def threads():
+    return lib.polyad_threads(_context.context().pointer)
+
+world, options = MPI.COMM_WORLD, {"seed": 3, "max_iters": 1, "comm": MPI.COMM_WORLD}
+found = []
+polyad.cp_als(sys.argv[1], 2, **options)
+found.append(threads())
+share = polyad.SparseTensor.read(sys.argv[1], comm=world)
+plan = polyad.Plan(share, 2, comm=world)
+found.append(plan.threads)
+polyad.cp_als(plan, 2, max_iters=1)
+found.append(threads())
+polyad.cp_als(sys.argv[1], 2, threads=3, **options)
+found.append(threads())
+polyad.cp_als(polyad.SparseTensor.read(sys.argv[1]), 2, max_iters=1)
+found.append(threads())
+with open(f"threads.{world.Get_rank()}", "w") as told:
+    print(*found, file=told)
+"""
+
+
+def test_processes_of_one_machine_divide_its_processors(tmp_path):
+    x = polyad.SparseTensor([[0, 1], [1, 0]], [1.0, 2.0], (2, 2))
+    x.save(tmp_path / "x.ptn")
+    (tmp_path / "program.py").write_text(SHARING)
+    alone = Context().default_threads
+    environment = {k: v for k, v in os.environ.items() if k != "OMP_NUM_THREADS"}
+    done = subprocess.run([MPIRUN, "--oversubscribe", "--allow-run-as-root", "--bind-to", "none", "-n", "2",
+                           sys.executable, "program.py", "x.ptn"], cwd=tmp_path,
+                          env={**environment, "OMPI_MCA_btl": "self,vader",
+                               "OMPI_MCA_mpi_yield_when_idle": "1"},
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=100, text=True)
+    assert done.returncode == 0, done.stdout
+    share = max(1, alone // 2)
+    for rank in range(2):
+        found = (tmp_path / f"threads.{rank}").read_text()
+        assert found.split() == list(map(str, (share, share, share, 3, alone)))
 
 
 def test_what_is_no_communicator_is_refused():

@@ -68,12 +68,8 @@ void polyad_context_destroy(polyad_context *context) {
   from.release(from.user, context, sizeof *context);
 }
 
-polyad_status polyad_set_threads(polyad_context *context, int threads) {
-  PD_ENTER(context);
-  PD_EXPECT(context, threads >= 0 && threads <= 4096, "%d threads asked for; expected 0 to 4096",
-            threads);
-  int wanted = threads == 0 ? pd_machine_processors() : threads;
-  if (wanted == context->threads) return POLYAD_OK; /* small computations set it every time */
+static void use_threads(polyad_context *context, int wanted) {
+  if (wanted == context->threads) return; /* small computations set it every time */
   context->threads = pd_start_threads(wanted);
   if (context->threads < wanted)
     pd_log(context, POLYAD_LOG_WARNING,
@@ -81,7 +77,21 @@ polyad_status polyad_set_threads(polyad_context *context, int threads) {
            "more",
            context->threads, wanted);
   if (!context->memory_limit_set) context->memory_limit = usual_memory_limit(context->threads);
+}
+
+polyad_status polyad_set_threads(polyad_context *context, int threads) {
+  PD_ENTER(context);
+  PD_EXPECT(context, threads >= 0 && threads <= 4096, "%d threads asked for; expected 0 to 4096",
+            threads);
+  context->threads_set = threads != 0;
+  use_threads(context, threads == 0 ? pd_machine_processors() : threads);
   return POLYAD_OK;
+}
+
+bool pd_threads_are_set(const polyad_context *context) { return context->threads_set; }
+
+void pd_threads_suggest(polyad_context *context, int threads) {
+  if (!context->threads_set) use_threads(context, threads);
 }
 
 int polyad_threads(const polyad_context *context) { return context->threads; }

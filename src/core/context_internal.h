@@ -12,6 +12,7 @@ struct polyad_context {
   polyad_allocator allocator;
   struct pd_arena arena; /* of the system's memory, where that is the allocator */
   int threads;
+  bool threads_set; /* by the caller */
   uint64_t memory_limit;
   bool memory_limit_set; /* by the caller */
   _Atomic uint64_t memory_in_use;

@@ -133,6 +133,10 @@ polyad_status pd_memory_check(polyad_context *context, uint64_t bytes, const cha
 
 /** Whether the memory limit is the caller's, and not what the machine or control group has. */
 bool pd_memory_limit_is_set(const polyad_context *context);
+/** Whether the caller has set a number of threads. */
+bool pd_threads_are_set(const polyad_context *context);
+/** Threads for a context whose caller has set none. */
+void pd_threads_suggest(polyad_context *context, int threads);
 
 /** a * b and a + b; false when they overflow. */
 static inline bool pd_mul(uint64_t a, uint64_t b, uint64_t *product) {

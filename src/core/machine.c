@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "core/machine.h"
 #include <errno.h>
+#include <math.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,42 +41,99 @@ static void own_cgroup(const struct cgroup_tree *tree, char *path, size_t size) 
   path[length] = '\0';
 }
 
-/* Calls `visit` with the contents of `file` in the process's group and each parent; in a container
- * the group's path may be the host's, of which only the root is mounted. */
+/* Calls `visit` with the contents of `file` in the process's group and each parent, and the file's
+ * path; in a container the group's path may be the host's, of which only the root is mounted. */
 static void each_cgroup(const struct cgroup_tree *tree, const char *file,
-                        void (*visit)(const char *text, void *user), void *user) {
+                        void (*visit)(const char *path, const char *text, void *user), void *user) {
   char group[1024];
   own_cgroup(tree, group, sizeof group);
   for (;;) {
     char path[1200], text[256];
     snprintf(path, sizeof path, "%s%s/%s", tree->mount, strcmp(group, "/") == 0 ? "" : group, file);
-    if (read_small_file(path, text, sizeof text)) visit(text, user);
+    if (read_small_file(path, text, sizeof text)) visit(path, text, user);
     char *slash = strrchr(group, '/');
     if (slash == NULL) break;
     *slash = '\0';
   }
 }
 
-static void smaller_quota(const char *text, void *user) {
-  double *processors = user;
+static uint64_t hash_text(uint64_t hash, const char *text) { /* FNV-1a */
+  for (const char *c = text; *c != '\0'; ++c)
+    hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
+  return hash;
+}
+
+static const uint64_t empty_hash = UINT64_C(0xcbf29ce484222325);
+
+/* Of equal quotas the outermost counts, which more processes have together. */
+static void smaller_quota(const char *path, const char *text, void *user) {
+  struct pd_machine_hold *hold = user;
   char *end;
   double quota = strtod(text, &end);
   if (end == text) return; /* "max" */
   double period = strtod(end, NULL);
-  if (period > 0 && quota / period < *processors) *processors = quota / period;
+  if (!(period > 0 && quota / period <= hold->quota)) return;
+  hold->quota = quota / period;
+  hold->quota_group = hash_text(empty_hash, path);
+}
+
+/* Containers may name different groups alike: each has a name space of its own then. */
+static uint64_t with_name_space(uint64_t hash) {
+  char name[64] = "";
+  ssize_t length = readlink("/proc/self/ns/cgroup", name, sizeof name - 1);
+  name[length > 0 ? length : 0] = '\0';
+  return hash_text(hash, name);
+}
+
+static void find_processors(struct pd_machine_hold *hold) {
+  cpu_set_t set;
+  int count = 0;
+  *hold = (struct pd_machine_hold){.quota = INFINITY};
+  if (sched_getaffinity(0, sizeof set, &set) == 0) count = CPU_COUNT(&set);
+  for (int k = 0; k < CPU_SETSIZE && k < PD_MACHINE_PROCESSORS; ++k)
+    if (count < 1 || CPU_ISSET((size_t)k, &set)) hold->mask[k / 64] |= UINT64_C(1) << k % 64;
+  if (count < 1) count = (int)sysconf(_SC_NPROCESSORS_ONLN);
+  hold->processors = count < 1 ? 1 : (uint64_t)count;
+  each_cgroup(&version_2, "cpu.max", smaller_quota, hold);
 }
 
 int pd_machine_processors(void) {
-  cpu_set_t set;
-  int count = 0;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) count = CPU_COUNT(&set);
-  if (count < 1) count = (int)sysconf(_SC_NPROCESSORS_ONLN);
-  double processors = count < 1 ? 1 : count;
-  each_cgroup(&version_2, "cpu.max", smaller_quota, &processors);
-  return processors < 1 ? 1 : (int)processors;
+  struct pd_machine_hold hold;
+  find_processors(&hold);
+  return pd_machine_share(&hold, 1, 0);
 }
 
-static void smaller_memory(const char *text, void *user) {
+void pd_machine_hold(struct pd_machine_hold *hold) {
+  find_processors(hold);
+  hold->machine = pd_machine_identity();
+  if (isfinite(hold->quota)) hold->quota_group = with_name_space(hold->quota_group);
+}
+
+/* Processes on the machine of number `which`, itself included, that have a processor. */
+static int users_of(const struct pd_machine_hold *all, int count, int which, int processor) {
+  int users = 0;
+  for (int k = 0; k < count; ++k)
+    users += all[k].machine == all[which].machine &&
+             (all[k].mask[processor / 64] >> processor % 64 & 1) != 0;
+  return users;
+}
+
+int pd_machine_share(const struct pd_machine_hold *all, int count, int which) {
+  const struct pd_machine_hold *mine = &all[which];
+  double parts = 0, processors = 0, together = 0;
+  for (int k = 0; k < PD_MACHINE_PROCESSORS; ++k)
+    if ((mine->mask[k / 64] >> k % 64 & 1) != 0) {
+      parts += 1.0 / users_of(all, count, which, k);
+      processors += 1;
+    }
+  for (int k = 0; k < count; ++k)
+    together += all[k].machine == mine->machine && all[k].quota_group == mine->quota_group;
+  double share = fmin((double)mine->processors * parts / processors, mine->quota / together);
+  return share < 1 ? 1 : (int)(share + 1e-9); /* sums of thirds */
+}
+
+static void smaller_memory(const char *path, const char *text, void *user) {
+  (void)path;
   uint64_t *bytes = user;
   char *end;
   errno = 0;
@@ -122,10 +180,7 @@ uint64_t pd_machine_cache(int level) {
 /* The name alone is the same in two containers that nobody named, or "localhost" on many. */
 uint64_t pd_machine_identity(void) {
   char text[256] = "";
-  uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
   if (!read_small_file("/proc/sys/kernel/random/boot_id", text, sizeof text))
     (void)gethostname(text, sizeof text - 1);
-  for (const char *c = text; *c != '\0'; ++c)
-    hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
-  return hash;
+  return hash_text(empty_hash, text);
 }

@@ -4,8 +4,24 @@
 
 #include <stdint.h>
 
+enum { PD_MACHINE_PROCESSORS = 1024 }; /* as many as an affinity mask of the system's C library */
+
+/** What a process may use of a machine's processors, to be compared with what others may use. */
+struct pd_machine_hold {
+  uint64_t machine;                          /* pd_machine_identity() */
+  uint64_t processors;                       /* in the affinity mask */
+  uint64_t mask[PD_MACHINE_PROCESSORS / 64]; /* the affinity mask; all bits where it is unknown */
+  double quota;         /* processors that a cgroup's quota is worth; infinite: there is none */
+  uint64_t quota_group; /* the same for processes that have this quota together */
+};
+
 /** Processors this process may use: affinity mask and cgroup quota respected, at least 1. */
 int pd_machine_processors(void);
+void pd_machine_hold(struct pd_machine_hold *hold);
+/** Processors for one of several processes where those that may use the same ones divide them: its
+ *  part of each processor of its mask and of its quota, in whole processors, at least 1. With none
+ *  beside it that is pd_machine_processors(). */
+int pd_machine_share(const struct pd_machine_hold *all, int count, int which);
 /** Bytes this process may use: the smaller of what the machine has available and what the
  *  cgroup leaves. */
 uint64_t pd_machine_memory(void);

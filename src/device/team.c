@@ -9,6 +9,7 @@
  * bits, and the same bits every time. */
 #include "device/team.h"
 #include "core/bits.h"
+#include "core/machine.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,6 +47,7 @@ polyad_status pd_team_create(polyad_context *context, int rank, int size,
   *made = (polyad_team){.context = context,
                         .rank = rank,
                         .size = size,
+                        .threads = polyad_threads(context),
                         .collectives = collectives,
                         .state = state,
                         .called = "process"};
@@ -69,6 +71,10 @@ void polyad_team_destroy(polyad_team *team) {
 int polyad_team_rank(const polyad_team *team) { return pd_team_rank(team); }
 
 int polyad_team_size(const polyad_team *team) { return pd_team_size(team); }
+
+int polyad_team_threads(const polyad_team *team) {
+  return team == NULL ? pd_machine_processors() : team->threads;
+}
 
 static polyad_status spent(polyad_context *context, const polyad_team *team) {
   pd_begin(context);

@@ -75,6 +75,7 @@ struct pd_team_opening {
 struct polyad_team {
   polyad_context *context; /* of this member; owner of the memory */
   int rank, size;
+  int threads;        /* for this member, where its user names no number */
   const char *called; /* what messages call a member: "process", or "device" */
   bool mixed; /* the members' devices are of several kinds: all data go by way of the host */
   /* The members are devices of one process, and none of their threads runs: they could not meet. */

@@ -1,6 +1,7 @@
 /* A team of processes: the module of the MPI that there is, loaded when it is asked for. One
  * source, src/device/mpi, is built for each MPI, since their binary interfaces differ: a handle of
  * a communicator is a pointer in Open MPI and an integer in MPICH. */
+#include "core/machine.h"
 #include "device/module.h"
 #include "device/mpi/mpi_module.h"
 #include "device/team.h"
@@ -39,6 +40,26 @@ static const struct pd_mpi_module *find_module(const char **why_not) {
   return launched ? NULL : pd_module_mpi(known[1].name, &why_neither);
 }
 
+/* Members of one machine that may use the same processors divide them. */
+static polyad_status divide_processors(polyad_context *context, polyad_team *team) {
+  struct pd_machine_hold mine, *all = NULL;
+  PD_TRY(PD_NEW(context, (uint64_t)team->size, &all));
+  pd_machine_hold(&mine);
+  polyad_status status = pd_team_gather(context, team, &mine, sizeof mine, all);
+  int alone = pd_machine_share(&mine, 1, 0);
+  team->threads = alone;
+  if (status == POLYAD_OK) team->threads = pd_machine_share(all, team->size, team->rank);
+  pd_free(context, all);
+  PD_TRY(status);
+  bool asked = pd_threads_are_set(context);
+  pd_threads_suggest(context, team->threads);
+  if (!asked && team->threads < alone && team->rank == 0) /* one of them talks */
+    pd_log(context, POLYAD_LOG_INFO,
+           "threads: %d of %d, since other processes of the team may use the same processors",
+           polyad_threads(context), alone);
+  return POLYAD_OK;
+}
+
 static polyad_status create(polyad_context *context, int communicator, polyad_team **team) {
   const char *why_not = "";
   const struct pd_mpi_module *module = find_module(&why_not);
@@ -46,8 +67,13 @@ static polyad_status create(polyad_context *context, int communicator, polyad_te
   if (module == NULL)
     return pd_fail(context, POLYAD_UNSUPPORTED, "several processes need MPI: %s", why_not);
   PD_TRY(module->join(context, communicator == POLYAD_TEAM_WORLD, communicator, &member));
-  return pd_team_create(context, member.rank, member.size, &module->collectives, member.state,
-                        team);
+  PD_TRY(
+      pd_team_create(context, member.rank, member.size, &module->collectives, member.state, team));
+  polyad_status status = pd_team_agree(context, *team, divide_processors(context, *team));
+  if (status == POLYAD_OK) return POLYAD_OK;
+  polyad_team_destroy(*team);
+  *team = NULL;
+  return status;
 }
 
 polyad_status polyad_team_create_mpi(polyad_context *context, int communicator,

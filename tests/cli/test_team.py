@@ -50,8 +50,10 @@ def environment():
             "OMPI_MCA_btl": "self,vader"}
 
 
-def run(polyad, size, *arguments, timeout=60):
-    result = subprocess.run(words(size, *arguments), cwd=polyad.folder, env=environment(), timeout=timeout,
+def run(polyad, size, *arguments, timeout=60, launch=()):
+    command = words(size, *arguments)
+    command[len(launcher):len(launcher)] = launch
+    result = subprocess.run(command, cwd=polyad.folder, env=environment(), timeout=timeout,
                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                             text=True)
     if CHECKED and result.returncode == 0:
@@ -100,6 +102,22 @@ def test_several_processes_find_what_one_finds(polyad, method, sizes):
         assert sum(m["rows_owned"] for m in members) == sum(alone["dims"])
         told(polyad, size, *arguments, "-o", "b.ktensor")
         assert polyad.path("a.ktensor").read_bytes() == polyad.path("b.ktensor").read_bytes()
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_processes_of_one_machine_divide_its_processors(noisy, mpi, size):
+    """Whatever OMP_NUM_THREADS says, which does not count for one process either."""
+    unbound = {"openmpi": ("--bind-to", "none"), "mpich": ()}[mpi]
+    arguments = ("cpd", "x.ptn", "-r", "3", "-i", "2", "--device", "cpu", "--json", "-")
+    alone = noisy.json(*arguments[:-2])["manifest"]["threads"]
+    done = run(noisy, size, *arguments, "--verbose", launch=unbound)
+    assert done.returncode == 0, done.stderr
+    share = max(1, alone // size)
+    assert json.loads(done.stdout)["manifest"]["threads"] == share
+    said = f"threads: {share} of {alone}, since other processes of the team may use the same processors"
+    assert done.stderr.count(said) == (share < alone)
+    asked = run(noisy, size, *arguments, "--verbose", "-t", str(alone), launch=unbound)
+    assert json.loads(asked.stdout)["manifest"]["threads"] == alone and "threads: " not in asked.stderr
 
 
 def test_the_summary_says_how_many_compute_together(noisy):

@@ -3,8 +3,10 @@
 #define _GNU_SOURCE
 #include "harness.h"
 
+#include "core/core.h"
 #include "core/machine.h"
 #include "core/start_threads.h"
+#include <math.h>
 #include <polyad/polyad.h>
 #include <sched.h>
 #include <stdio.h>
@@ -104,6 +106,103 @@ static void the_root_group_counts(void **state) {
   assert_int_equal(pd_machine_processors(), 3);
 }
 
+/* A process on machine `machine` that may use processors `first` to `last`. */
+static struct pd_machine_hold holder(uint64_t machine, int first, int last) {
+  struct pd_machine_hold hold = {.machine = machine, .quota = INFINITY};
+  for (int k = first; k <= last; ++k)
+    hold.mask[k / 64] |= UINT64_C(1) << k % 64;
+  hold.processors = (uint64_t)(last - first + 1);
+  return hold;
+}
+
+static struct pd_machine_hold with_quota(struct pd_machine_hold hold, double quota,
+                                         uint64_t group) {
+  hold.quota = quota;
+  hold.quota_group = group;
+  return hold;
+}
+
+static void processes_divide_what_they_share(void **state) {
+  (void)state;
+  enum { MOST = 6 };
+  const struct {
+    struct pd_machine_hold all[MOST];
+    int count, expected[MOST];
+  } table[] = {
+      {{holder(1, 0, 7)}, 1, {8}},
+      {{holder(1, 0, 7), holder(1, 0, 7)}, 2, {4, 4}},
+      {{holder(1, 0, 7), holder(1, 0, 7), holder(1, 0, 7)}, 3, {2, 2, 2}},
+      {{holder(1, 0, 5), holder(1, 0, 5), holder(1, 0, 5)}, 3, {2, 2, 2}},
+      {{holder(1, 0, 1), holder(1, 0, 1), holder(1, 0, 1)}, 3, {1, 1, 1}},
+      /* bound by the launcher, or on different machines */
+      {{holder(1, 0, 3), holder(1, 4, 7)}, 2, {4, 4}},
+      {{holder(1, 0, 63), holder(1, 64, 191)}, 2, {64, 128}},
+      {{holder(1, 0, 7), holder(2, 0, 7)}, 2, {8, 8}},
+      {{holder(1, 0, 7), holder(2, 0, 7), holder(1, 0, 7)}, 3, {4, 8, 4}},
+      /* overlapping */
+      {{holder(1, 0, 3), holder(1, 2, 5)}, 2, {3, 3}},
+      {{holder(1, 0, 7), holder(1, 0, 1), holder(1, 2, 3)}, 3, {6, 1, 1}},
+      /* a quota of all together, of each, of one */
+      {{with_quota(holder(1, 0, 7), 4, 9), with_quota(holder(1, 0, 7), 4, 9)}, 2, {2, 2}},
+      {{with_quota(holder(1, 0, 7), 3, 8), with_quota(holder(1, 0, 7), 3, 9)}, 2, {3, 3}},
+      {{with_quota(holder(1, 0, 7), 1.5, 8), holder(1, 0, 7)}, 2, {1, 4}},
+      {{with_quota(holder(1, 0, 7), 4, 9), with_quota(holder(2, 0, 7), 4, 9)}, 2, {4, 4}},
+  };
+  for (size_t c = 0; c < sizeof table / sizeof *table; ++c)
+    for (int k = 0; k < table[c].count; ++k)
+      if (pd_machine_share(table[c].all, table[c].count, k) != table[c].expected[k])
+        fail_msg("case %zu, process %d: %d threads; expected %d", c, k,
+                 pd_machine_share(table[c].all, table[c].count, k), table[c].expected[k]);
+}
+
+static void a_process_says_what_it_may_use(void **state) {
+  (void)state;
+  struct pd_machine_hold one, other;
+  pd_machine_hold(&one);
+  assert_int_equal(one.processors, 8);
+  assert_int_equal(one.mask[0], 0x249249); /* every third */
+  assert_true(one.machine == pd_machine_identity() && isinf(one.quota));
+  fakes[0] = (struct fake_file){"/proc/self/cgroup", "0::/outer/inner\n"};
+  fakes[1] = (struct fake_file){"/sys/fs/cgroup/outer/inner/cpu.max", "400000 100000\n"};
+  fakes[2] = (struct fake_file){"/sys/fs/cgroup/outer/cpu.max", "300000 100000\n"};
+  pd_machine_hold(&one);
+  assert_true(one.quota == 3);
+  /* Another leaf of the same group has the same quota, ... */
+  fakes[0].text = "0::/outer/second\n";
+  fakes[1] = (struct fake_file){"/sys/fs/cgroup/outer/second/cpu.max", "300000 100000\n"};
+  pd_machine_hold(&other);
+  const struct pd_machine_hold both[] = {one, other};
+  assert_int_equal(pd_machine_share(both, 2, 0), 1);
+  /* ... and a group beside it another. */
+  fakes[0].text = "0::/beside/second\n";
+  fakes[2].path = "/sys/fs/cgroup/beside/cpu.max";
+  pd_machine_hold(&other);
+  const struct pd_machine_hold apart[] = {one, other};
+  assert_int_equal(pd_machine_share(apart, 2, 0), 3);
+  /* An unknown mask is all processors. */
+  affinity = 0;
+  pd_machine_hold(&other);
+  assert_int_equal(other.processors, __real_sysconf(_SC_NPROCESSORS_ONLN));
+  assert_true(other.mask[PD_MACHINE_PROCESSORS / 64 - 1] == UINT64_MAX);
+}
+
+static void only_threads_that_nobody_set_are_suggested(void **state) {
+  (void)state;
+  polyad_context *context;
+  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
+  pd_threads_suggest(context, 3);
+  assert_int_equal(polyad_threads(context), 3);
+  assert_int_equal(polyad_set_threads(context, 5), POLYAD_OK);
+  pd_threads_suggest(context, 2);
+  assert_int_equal(polyad_threads(context), 5);
+  assert_int_equal(polyad_set_threads(context, 0), POLYAD_OK);
+  assert_int_equal(polyad_threads(context), 8);
+  pd_threads_suggest(context, 2);
+  assert_int_equal(polyad_threads(context), 2);
+  polyad_context_destroy(context);
+  assert_int_equal(polyad_team_threads(NULL), 8);
+}
+
 static void without_a_mask_there_is_a_processor(void **state) {
   (void)state;
   affinity = 0;
@@ -179,6 +278,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(processors_follow_mask_and_quotas, forget),
       cmocka_unit_test_setup(the_root_group_counts, forget),
+      cmocka_unit_test_setup(processes_divide_what_they_share, forget),
+      cmocka_unit_test_setup(a_process_says_what_it_may_use, forget),
+      cmocka_unit_test_setup(only_threads_that_nobody_set_are_suggested, forget),
       cmocka_unit_test_setup(without_a_mask_there_is_a_processor, forget),
       cmocka_unit_test_setup(memory_is_the_least_that_is_said, forget),
       cmocka_unit_test_setup(address_space_is_what_is_left, forget),
