@@ -90,7 +90,8 @@ static polyad_status fail_word(struct pd_scanner *s, const char *expected) {
 
 polyad_status pd_scanner_expect(struct pd_scanner *s, const char *expected) {
   PD_TRY(next_word(s));
-  if (s->length == strlen(expected) && memcmp(s->word, expected, s->length) == 0) return POLYAD_OK;
+  if (s->length == strcspn(expected, ",") && memcmp(s->word, expected, s->length) == 0)
+    return POLYAD_OK;
   return fail_word(s, expected);
 }
 

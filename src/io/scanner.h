@@ -21,7 +21,7 @@ struct pd_scanner {
 polyad_status pd_scanner_create(polyad_context *context, struct pd_input *input,
                                 struct pd_scanner **scanner);
 void pd_scanner_destroy(struct pd_scanner *scanner);
-/** The next word must be `expected`. */
+/** The next word must be the first word of `expected`, which goes on after a comma. */
 polyad_status pd_scanner_expect(struct pd_scanner *scanner, const char *expected);
 /** The next word must be an integer from `least` to `most`; `what` names it. */
 polyad_status pd_scanner_integer(struct pd_scanner *scanner, const char *what, uint64_t least,

@@ -96,7 +96,8 @@ static polyad_status read_core_sizes(struct pd_scanner *s, struct pd_model *foun
 
 static polyad_status read_sizes(struct pd_scanner *s, struct pd_model *found) {
   uint64_t order;
-  PD_TRY(pd_scanner_expect(s, found->tucker ? "ttensor" : "ktensor"));
+  PD_TRY(pd_scanner_expect(s, found->tucker ? "ttensor, the first word of a Tucker model"
+                                            : "ktensor, the first word of a CP model"));
   PD_TRY(pd_scanner_integer(s, "the number of modes", 1, POLYAD_MAX_ORDER, &order));
   found->order = (int)order;
   for (int n = 0; n < found->order; ++n)

@@ -172,7 +172,9 @@ static void bad_models_are_refused(void **state) {
   (void)state;
   static const struct bad bad[] = {
       {"", "the file ends here; expected ktensor"},
-      {"sptensor\n3\n", "bad.txt:1:1: error: 'sptensor'; expected ktensor"},
+      {"sptensor\n3\n",
+       "bad.txt:1:1: error: 'sptensor'; expected ktensor, the first word of a CP model"},
+      {"ktensor,\n3\n", "bad.txt:1:1: error: 'ktensor,'; expected ktensor, the first word"},
       {"ktensor\n", "expected the number of modes"},
       {"ktensor\n0\n", "bad.txt:2:1: error: '0'; expected the number of modes"},
       {"ktensor\n17\n", "'17'; expected the number of modes: an integer from 1 to 16"},
