@@ -34,7 +34,7 @@ static polyad_status als_state_check_memory(polyad_context *context, const polya
   if (plan->part != NULL && pd_team_rank(pd_plan_team(plan)) == 0) /* the whole model, at the end */
     for (int n = 0; n < plan->order; ++n)
       total = pd_add_saturated(total, pd_mul_saturated(pd_plan_length(plan, n), row));
-  return pd_memory_check(context, total, "the factors");
+  return pd_memory_check(context, total, "the factors and their rank x rank matrices");
 }
 
 static polyad_status als_state_create_matrices(struct pd_als *als) {

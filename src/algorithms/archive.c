@@ -125,10 +125,11 @@ static polyad_status compare_heads(polyad_context *context, const char *path,
                            method_words(quoted[0], there->method, sizeof there->method),
                            method_words(quoted[1], here->method, sizeof here->method));
   }
-  PD_TRY(compare_tensors(context, path, there, here));
+  /* Before the tensors, whose content hash is another one in another precision. */
   if (there->type != here->type)
     return archive_differs(context, path, "precision", type_name(there->type),
                            type_name(here->type));
+  PD_TRY(compare_tensors(context, path, there, here));
   PD_TRY(archive_compare(context, path, "seed", there->seed, here->seed));
   note_changes(context, there, here);
   return POLYAD_OK;

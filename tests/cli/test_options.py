@@ -80,6 +80,9 @@ def test_rank_beyond_memory(polyad):
     polyad.write("wide.tns", "10000 10000 10000 1\n1 1 1 2\n")
     for rank in ("100000000", "4611686018427387904", "18446744073709551615"):
         polyad.fails(1, "cpd", "wide.tns", "-r", rank, "--memory-limit", "1G")
+    # Here factors, of 5 MB together, are not what is too much.
+    polyad.fails(1, "cpd", "good.tns", "-r", "100000", "--memory-limit", "1G",
+                 says="the factors and their rank x rank matrices: ")
 
 
 @pytest.mark.parametrize("rank", [5, 8])

@@ -179,7 +179,9 @@ def test_cpd_resumes_to_the_same_bits(polyad):
             polyad.path("resumed.ktensor").read_bytes())
 
 
-@pytest.mark.parametrize("change, says", [(("-r", "4"), "rank"), (("--precision", "f32"), "")])
+@pytest.mark.parametrize("change, says", [
+    (("-r", "4"), "rank 2; expected 4"), (("--seed", "9"), "seed 0; expected 9"),
+    (("--precision", "f32"), "precision f64; expected f32")])
 def test_cpd_resume_of_another_run(polyad, change, says):
     """I04: the option and both values."""
     polyad.ok("cpd", "good.tns", "-r", "2", "--checkpoint", "c", "--checkpoint-every", "1")
