@@ -79,9 +79,10 @@ static polyad_status read_any(polyad_context *context, const char *path,
   if (asks_for_columns(options) && (format == NULL || format->number != POLYAD_FILE_DELIMITED))
     return pd_fail_at(
         context, POLYAD_INVALID_ARGUMENT, path, 0, 0,
-        "columns, a value column, a delimiter, conditions on rows, or how times, "
-        "numbers or missing fields are written; expected delimited text with columns, "
-        "such as .csv (of a pipe: input format csv)");
+        "options of tables (columns, value, delimiter, where, missing, numbers, time zone) are "
+        "given "
+        "for a file that is no table; expected delimited text, such as .csv (of a pipe: input "
+        "format csv)");
   if (format != NULL && format->opens && options->shares > 1 && format->number == POLYAD_FILE_PTN)
     return pd_ptn_read_share(context, path, options, tensor);
   if (format != NULL && format->opens)

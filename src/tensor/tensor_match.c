@@ -146,8 +146,8 @@ static polyad_status tensor_match_check_labels(const struct match *match, int mo
   if (model == tensor || match->options->by == POLYAD_MATCH_NUMBER) return POLYAD_OK;
   return pd_fail(
       match->context, POLYAD_MISMATCH,
-      "mode %d has labels in the %s only%s; expected labels in both or in neither, or to "
-      "match by number",
+      "mode %d has labels in the %s only%s; expected labels in both or in neither, or indices to "
+      "be matched by number (match: number)",
       pd_shown_mode(match->context, mode), model ? "model" : "tensor",
       model ? "" : " (.ptm files keep a model's labels, .ktensor files do not)");
 }

@@ -123,7 +123,8 @@ def test_unseen_labels(polyad):
     assert found["skipped"] == 1 and found["nnz"] == 1
     polyad.write("plain.tns", "1 1 2 5\n")
     polyad.fails(1, "project", "model.ptm", "plain.tns", "--mode", "day",
-                 says="mode 2 has labels in the model only")
+                 says="mode 2 has labels in the model only; expected labels in both or in neither, or indices "
+                      "to be matched by number (match: number)")
     polyad.ok("cpd", "new.csv", "-r", "1", "-o", "model.ktensor")
     polyad.fails(1, "project", "model.ktensor", "new.csv", "--mode", "1",
                  says="mode 2 has labels in the tensor only (.ptm files keep a model's labels")

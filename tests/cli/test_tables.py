@@ -156,7 +156,9 @@ def test_wrong_conditions(polyad, where, says):
 
 
 def test_conditions_need_columns(polyad):
-    polyad.fails(1, "info", "good.tns", "--where", "x=a", says="expected delimited text")
+    polyad.fails(1, "info", "good.tns", "--where", "x=a",
+                 says="options of tables (columns, value, delimiter, where, missing, numbers, time zone) are given "
+                      "for a file that is no table; expected delimited text")
     polyad.fails(1, "info", "good.tns", "--missing", "skip", says="expected delimited text")
 
 
