@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -59,6 +60,8 @@ class Updater:
         options.mode, options.kind = self._mode, word(KINDS, kind, "kind")
         options.forget, options.rounds = float(forget), index(rounds, "rounds")
         self._match, self._unseen = match, unseen
+        self._asked: dict[str, Any] = {"forget": forget, "rounds": rounds, "kind": kind,
+                                       "match": match, "unseen": unseen}
         ctx, handle = model._c()
         made = ffi.new("polyad_updater **")
         if state is None:
@@ -118,6 +121,7 @@ class Updater:
         ctx.configure(threads=threads, device=device)
         if forget is not None:
             ctx.check(lib.polyad_updater_set_forget(ctx.pointer, self._handle, float(forget)))
+            self._asked["forget"] = float(forget)
         new, skipped = matched(ctx, self._outline, outline, tensor,
                                {self._mode: lib.POLYAD_MATCH_OWN}, self._match, self._unseen)
         rows, labels = self._rows(new)
@@ -173,6 +177,26 @@ class Updater:
         state = os.fsencode(path) + b".state.ptm"
         ctx.check(lib.polyad_updater_write(ctx.pointer, self._handle, handle, state))
         return model
+
+    def __reduce__(self) -> Any:
+        """The model and the sums, as save() writes them."""
+        model = self.model
+        ctx, handle = model._c()
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "state.ptm")
+            ctx.check(lib.polyad_updater_write(ctx.pointer, self._handle, handle,
+                                               encode(path, "path")))
+            with open(path, "rb") as file:
+                return _restore, (model, self._mode, self._asked, file.read())
+
+
+def _restore(model: KruskalTensor, mode: int, asked: dict[str, Any], sums: bytes) -> Updater:
+    """An updater from what __reduce__ gave."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "state.ptm")
+        with open(path, "wb") as file:
+            file.write(sums)
+        return Updater(model, mode, state=path, **asked)
 
 
 def update(model: KruskalTensor, x: Any, mode: Mode = 0, *, forget: float = 1.0, rounds: int = 1,

@@ -1,7 +1,9 @@
 """New data in a fitted model, against dense computations with NumPy and SciPy."""
 
+import copy
 import decimal
 import math
+import pickle
 
 import numpy as np
 import polyad
@@ -444,6 +446,23 @@ def test_sums_are_kept_in_a_file(tmp_path, dtype):
         polyad.Updater(loaded, 0, state=state)
     with pytest.raises(ValueError, match="expected the sums that belong"):
         polyad.Updater(loaded, 1, state=state)
+
+
+@pytest.mark.parametrize("copied", [lambda x: pickle.loads(pickle.dumps(x)), copy.copy, copy.deepcopy])
+def test_an_updater_is_copied_with_its_sums(copied):
+    """The copy goes on as the updater does, by itself, with the forgetting that was set last."""
+    dense = exact(1)
+    model = polyad.cp_als(sparse(dense[:10]), 3, max_iters=50, seed=1)
+    one = polyad.Updater(model, 0, forget=0.9, rounds=2)
+    one.add(sparse(dense[10:15]), forget=0.5)
+    other = copied(one)
+    before = other.model.reconstruct()
+    assert other.rows == one.rows == 15 and other.mode == 0
+    one.add(sparse(dense[15:20]))
+    assert other.rows == 15 and np.array_equal(other.model.reconstruct(), before)
+    other.add(sparse(dense[15:20]))
+    size = np.linalg.norm(before)
+    assert np.linalg.norm(one.model.reconstruct() - other.model.reconstruct()) < 1e-12 * size
 
 
 def test_updates_check_their_arguments():
