@@ -81,11 +81,27 @@ static polyad_status spent(polyad_context *context, const polyad_team *team) {
   return pd_fail(context, team->failed, "%s", team->message);
 }
 
+/* A message as others tell it: one with a place says "FILE:LINE: error: TEXT", and who tells it
+ * calls it an error once more. */
+static void write_message(const polyad_context *context, char mine[PD_TEAM_MESSAGE_BYTES]) {
+  static const char word[] = " error: ";
+  polyad_error error = polyad_last_error_record(context);
+  size_t length = error.file == NULL ? 0 : strlen(error.file);
+  const char *found = NULL;
+  if (length > 0 && strncmp(error.message, error.file, length) == 0)
+    found = strstr(error.message + length, word);
+  if (found == NULL)
+    snprintf(mine, PD_TEAM_MESSAGE_BYTES, "%s", error.message);
+  else
+    snprintf(mine, PD_TEAM_MESSAGE_BYTES, "%.*s %s", (int)(found - error.message), error.message,
+             found + sizeof word - 1);
+}
+
 /* All members get the message of the one that failed. */
 static polyad_status spread_failure(polyad_context *context, polyad_team *team, int rank,
                                     polyad_status status) {
   char mine[PD_TEAM_MESSAGE_BYTES] = "";
-  snprintf(mine, sizeof mine, "%s", polyad_last_error(context));
+  write_message(context, mine);
   team->failed = status;
   snprintf(team->message, sizeof team->message, "%s %d failed: %s", team->called, rank,
            polyad_status_string(status));

@@ -182,6 +182,7 @@ def test_a_bad_line_is_named_wherever_it_is(noisy, wrong):
     assert result.returncode != 0 and result.stdout == ""
     errors = [line for line in result.stderr.splitlines() if "error:" in line and line.startswith("polyad")]
     assert len(errors) == 1 and f"bad.tns:{wrong + 1}:" in errors[0], result.stderr
+    assert errors[0].count("error:") == 1  # also where another process tells it
 
 
 def test_what_needs_the_whole_tensor_is_refused(noisy):
