@@ -4,9 +4,11 @@
 
 #include "formats/rowsum/kernel_vector.h"
 
-/* Fetches what the nonzero PD_ALTO_AHEAD places on will need. */
-static inline __attribute__((always_inline)) void
-PD_NAME(fetch)(const struct pd_alto_work *work, const char *const *at, uint32_t p) {
+/* Fetches what the nonzero PD_ALTO_AHEAD places on will need. It is called where matrices are
+ * larger than the cache, and then costs little beside what it waits for: inlined everywhere, it was
+ * a third of the kernels' machine code. */
+static __attribute__((noinline)) void PD_NAME(fetch)(const struct pd_alto_work *work,
+                                                     const char *const *at, uint32_t p) {
   const int bytes = (int)(VECTORS * LANES * sizeof(VAL));
   const uint32_t next = p + PD_ALTO_AHEAD;
   for (int g = 0; g < work->columns; ++g)
@@ -20,6 +22,35 @@ PD_NAME(fetch)(const struct pd_alto_work *work, const char *const *at, uint32_t 
     PD_UNROLLED for (int line = 0; line < (VECTORS * LANES * 8 + 63) / 64; ++line)
         __builtin_prefetch(work->sum[next] + work->sums_first + line * 64, 1, 3);
 }
+
+/* product = the rows at[g * PD_ALTO_COLUMN], of which there are `columns`, a constant wherever this
+ * is inlined, or as many as the work says where that is 0: then each row is taken whole. */
+static inline __attribute__((always_inline)) void
+PD_NAME(multiply_rows)(const struct pd_alto_work *work, const char *const *at, int columns,
+                       uint64_t first, uint64_t tail, VEC *product) {
+  if (columns > 0) {
+    PD_NAME(multiply)(at, PD_ALTO_COLUMN, columns, first, tail, 1, product);
+    return;
+  }
+  PD_EACH_VECTOR product[v] = 1 - (VEC){0};
+  PD_ROLLED for (int g = 0; g < work->columns; ++g) {
+    const char *row = PD_NAME(from)(at[g * PD_ALTO_COLUMN], first);
+    PD_EACH_VECTOR product[v] *= *(const VEC *)(row + PD_NAME(place)(tail, v));
+  }
+}
+
+/* Calls a function with the number of columns as a constant: with two and three, which tensors of
+ * three and four modes have, and with one where it is so few vectors that the loop over columns
+ * takes as long as what is in it. More columns gain nothing by it. */
+#define PD_BY_COLUMNS(function)                                                                    \
+  if (work->columns == 2)                                                                          \
+    PD_NAME(function)(work, 2);                                                                    \
+  else if (VECTORS <= 2 && work->columns == 1)                                                     \
+    PD_NAME(function)(work, 1);                                                                    \
+  else if (work->columns == 3)                                                                     \
+    PD_NAME(function)(work, 3);                                                                    \
+  else                                                                                             \
+    PD_NAME(function)(work, 0)
 
 static inline __attribute__((always_inline)) VEC PD_NAME(row)(const char *row, uint64_t place) {
   return *(const VEC *)(row + place);
@@ -55,30 +86,12 @@ PD_NAME(add_columns)(const struct pd_alto_work *work, int columns) {
     if (prefetches) PD_NAME(fetch)(work, at + p, p);
     /* all vectors before anything is stored: a store might change any pointer, for all that the
      * compiler knows */
-    PD_NAME(multiply)(at + p, PD_ALTO_COLUMN, columns, first, tail, 1, product);
+    PD_NAME(multiply_rows)(work, at + p, columns, first, tail, product);
     PD_NAME(into)(x[p], product, (double *)(uintptr_t)PD_NAME(from)(sum[p], sums_first));
   }
 }
 
-static void PD_NAME(add)(const struct pd_alto_work *work) {
-  switch (work->columns) {
-  case 1:
-    PD_NAME(add_columns)(work, 1);
-    return;
-  case 2:
-    PD_NAME(add_columns)(work, 2);
-    return;
-  case 3:
-    PD_NAME(add_columns)(work, 3);
-    return;
-  case 4:
-    PD_NAME(add_columns)(work, 4);
-    return;
-  default:
-    PD_NAME(add_columns)(work, work->columns);
-    return;
-  }
-}
+static void PD_NAME(add)(const struct pd_alto_work *work) { PD_BY_COLUMNS(add_columns); }
 
 /* Sum over the lanes, halves first. */
 static inline __attribute__((always_inline)) VAL PD_NAME(over_lanes)(const VEC *all) {
@@ -121,7 +134,7 @@ PD_NAME(phi_columns)(const struct pd_alto_work *work, int columns) {
   for (uint32_t p = 0; p < count; ++p) {
     VEC product[VECTORS], dot = {0};
     if (prefetches) PD_NAME(fetch)(work, at + p, p);
-    PD_NAME(multiply)(at + p, PD_ALTO_COLUMN, columns, 0, tail, 1, product);
+    PD_NAME(multiply_rows)(work, at + p, columns, 0, tail, product);
     PD_EACH_VECTOR {
       VEC mine = PD_NAME(row)(owns[p], PD_NAME(place)(tail, v));
       if (v == VECTORS - 1) mine *= keep;
@@ -132,23 +145,9 @@ PD_NAME(phi_columns)(const struct pd_alto_work *work, int columns) {
   }
 }
 
-static void PD_NAME(phi)(const struct pd_alto_work *work) {
-  switch (work->columns) {
-  case 1:
-    PD_NAME(phi_columns)(work, 1);
-    return;
-  case 2:
-    PD_NAME(phi_columns)(work, 2);
-    return;
-  case 3:
-    PD_NAME(phi_columns)(work, 3);
-    return;
-  default:
-    PD_NAME(phi_columns)(work, work->columns);
-    return;
-  }
-}
+static void PD_NAME(phi)(const struct pd_alto_work *work) { PD_BY_COLUMNS(phi_columns); }
 
 static const struct pd_alto_kernel PD_NAME(instance) = {PD_NAME(add), PD_NAME(phi)};
 
+#undef PD_BY_COLUMNS
 #include "formats/rowsum/kernel_vector_end.h"
