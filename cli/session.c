@@ -1,6 +1,7 @@
 #include "session.h"
 #include "device_trial.h"
 #include "events.h"
+#include "heap.h"
 #include "manifest.h"
 #include "names.h"
 #include "parsed.h"
@@ -185,6 +186,7 @@ int cli_try_read_tensor(struct cli_session *session, const char *path, polyad_st
   if (status != 0) return status;
   cli_phase(CLI_READ);
   cli_events_step("read", path);
+  cli_heap_begin(path);
   pid_t child;
   status = cli_table_open(path, &options, &child);
   if (status != 0) return status;

@@ -1,4 +1,5 @@
 #include "streaming.h"
+#include "heap.h"
 #include "text.h"
 #include <string.h>
 #include <sys/stat.h>
@@ -30,6 +31,7 @@ static uint64_t room_of(const struct cli_session *session, const char *device) {
 bool cli_streams(const struct cli_session *session, struct cli_streaming *streaming,
                  const char *path, const polyad_plan_options *options,
                  const polyad_read_options *read, bool able) {
+  cli_heap_begin(path);
   const char *device = polyad_device(session->context);
   uint64_t bytes = 0, room = room_of(session, device);
   char need[32], have[32];

@@ -1,13 +1,14 @@
 """What the command does before its work: libraries and drivers that misbehave when they are loaded."""
 
 import os
+import pathlib
 import resource
 import subprocess
 import sys
 
 import pytest
 
-from conftest import COMMAND, GOOD, check_error
+from conftest import COMMAND, GOOD, ROOT, check_error
 from without_modules import without_modules
 
 FAKE_OPENCL = os.environ.get("POLYAD_FAKE_OPENCL")
@@ -204,3 +205,32 @@ def test_small_tensors_take_one_thread(polyad):
     assert polyad.json("cpd", "h.tns", "-r", "16", *run)["threads"] == 3
     assert polyad.json("tucker", "g.tns", "--ranks", "3,3,3", *run)["threads"] == 1
     assert "1 thread: there is too little work" in polyad.ok("cpd", "g.tns", "-r", "8", "-v", *run).err
+
+
+def huge_pages():
+    """Whether the system gives huge pages to a program that asks for them."""
+    try:
+        chosen = pathlib.Path("/sys/kernel/mm/transparent_hugepage/enabled").read_text(encoding="ascii")
+    except OSError:
+        return False
+    return "[never]" not in chosen
+
+
+def faults(*arguments):
+    """How many pages a run took from the system one by one."""
+    process = subprocess.Popen([COMMAND, *arguments], stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return usage.ru_minflt
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers have an allocator of their own")
+@pytest.mark.skipif(not huge_pages(), reason="the system has no huge pages")
+def test_a_small_tensor_is_held_by_huge_pages(polyad):
+    """Its megabytes are no thousands of pages, and what is freed is not taken from the system anew."""
+    polyad.ok("convert", ROOT / "data/nycflights13.tns.gz", "f.tns")
+    run = ("-r", "16", "-i", "3", "--tol", "0", "-t", "1", "--device", "cpu", "-q", "-o")
+    polyad.write("tiny.tns", b"1 1 1 1\n2 2 2 2\n")
+    least = faults("cpd", polyad.path("tiny.tns"), *run, polyad.path("t.ktensor"))
+    assert faults("cpd", polyad.path("f.tns"), *run, polyad.path("m.ktensor")) < least + 600
