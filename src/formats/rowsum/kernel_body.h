@@ -14,7 +14,7 @@
 #else
 #define CHAINS 1
 #endif
-#if VECTORS <= 2
+#if VECTORS <= 2 || (VECTORS <= 4 && LANES * VECTORS <= 16)
 #define PD_SOME_UNROLLED PD_UNROLLED
 #else
 #define PD_SOME_UNROLLED PD_ROLLED
@@ -102,15 +102,15 @@ static void PD_NAME(run)(const struct pd_run *run, double *sums) {
   }
 }
 
-/* One nonzero's row of Pi times b: a vector of partial sums. */
-static inline __attribute__((always_inline)) VEC PD_NAME(times)(const struct pd_run *run,
-                                                                const char *const *at, int columns,
+/* One nonzero's row of Pi times b: a vector of partial sums. `tile` gets the row, if it is to. */
+static inline __attribute__((always_inline)) VEC PD_NAME(times)(const char *const *at, int columns,
+                                                                uint64_t first, uint64_t tail,
                                                                 const VEC *b, char *tile) {
-  VEC product[VECTORS], sum = (VEC){0};
-  PD_NAME(multiply)(at, COLUMN, columns, run->first, run->tail, 1, product);
-  PD_EACH_VECTOR sum += product[v] * b[v];
-  if (tile != NULL)
-    PD_EACH_VECTOR *(VEC *)(tile + run->first + PD_NAME(place)(run->tail, v)) = product[v];
+  VEC product[VECTORS], sum;
+  PD_NAME(multiply)(at, COLUMN, columns, first, tail, 1, product);
+  sum = product[0] * b[0];
+  PD_UNROLLED for (int v = 1; v < VECTORS; ++v) sum += product[v] * b[v];
+  if (tile != NULL) PD_EACH_VECTOR *(VEC *)(tile + PD_NAME(place)(tail, v)) = product[v];
   return sum;
 }
 
@@ -126,21 +126,24 @@ PD_NAME(weigh)(const struct pd_run *run, int columns, const struct pd_dots *to) 
   PD_EACH_VECTOR b[v] = *(const VEC *)((const VAL *)to->b + v * LANES);
   const char *const *at = run->row[0];
   VAL *out = to->dots;
-  char *tile = to->tile;
+  /* what stores might change, as far as the compiler sees, is read once */
+  const uint64_t first = run->first, tail = run->tail;
+  const bool fetches = run->prefetches, fresh = to->fresh;
+  char *tile = to->tile == NULL ? NULL : to->tile + first;
   const uint64_t step = tile == NULL ? 0 : to->tile_stride;
   for (int64_t left = run->count; left > 0; left -= LANES, at += LANES, out += LANES) {
     VEC part[LANES];
     if (left >= LANES) {
-      if (run->prefetches) PD_NAME(fetch)(run, at, run->columns, LANES);
+      if (fetches) PD_NAME(fetch)(run, at, run->columns, LANES);
       PD_SOME_UNROLLED for (int c = 0; c < LANES; ++c, tile += step) part[c] =
-          PD_NAME(times)(run, at + c, columns, b, tile);
+          PD_NAME(times)(at + c, columns, first, tail, b, tile);
     } else {
       PD_UNROLLED for (int c = 0; c < LANES; ++c) part[c] = (VEC){0};
       PD_ROLLED for (int c = 0; c < left; ++c, tile += step) part[c] =
-          PD_NAME(times)(run, at + c, columns, b, tile);
+          PD_NAME(times)(at + c, columns, first, tail, b, tile);
     }
     VEC dots = PD_NAME(fold)(part);
-    if (!to->fresh) dots += *(const VEC *)out;
+    if (!fresh) dots += *(const VEC *)out;
     *(VEC *)out = dots;
   }
 }
