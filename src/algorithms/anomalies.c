@@ -89,7 +89,9 @@ polyad_status pd_anomaly_rank(struct pd_anomalies *a, uint64_t count, struct pd_
                               double tested, double *q) {
   polyad_anomaly_result *result = a->result;
   double least = 1;
+  PD_TRY(pd_stage_tick(&a->stage));
   qsort(tests, (size_t)count, sizeof *tests, oddest_first);
+  PD_TRY(pd_stage_tick(&a->stage));
   for (uint64_t k = count; k-- > 0;) {
     least = fmin(least, tests[k].p * (tested / (double)(k + 1)));
     q[k] = least;
@@ -143,9 +145,10 @@ static polyad_status scale_cells(struct pd_anomalies *a) {
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (uint64_t k = 0; k < nnz; ++k)
     residual[k] = pd_tensor_value(a->tensor, k) - pd_anomaly_expected(a, k);
-  pd_robust_scale(nnz, residual, &a->result->center, &a->result->scale);
+  polyad_status status = pd_stage_tick(&a->stage);
+  if (status == POLYAD_OK) pd_robust_scale(nnz, residual, &a->result->center, &a->result->scale);
   pd_free(a->context, residual);
-  return POLYAD_OK;
+  return status;
 }
 
 static polyad_status find_cells(struct pd_anomalies *a) {

@@ -42,15 +42,17 @@ static double expected_sum(const struct pd_anomalies *a, int n, uint64_t i) {
   return total;
 }
 
-static void anomaly_indices_find_sums(const struct pd_anomalies *a, struct units *units) {
+static polyad_status anomaly_indices_find_sums(struct pd_anomalies *a, struct units *units) {
   for (int k = 0; k < units->mode_count; ++k) {
     int n = units->mode[k];
     double *value = units->value + units->start[k];
+    PD_TRY(pd_stage_tick(&a->stage));
     for (uint64_t p = 0; p < a->tensor->nnz; ++p)
       value[pd_tensor_index(a->tensor, n, p)] += pd_tensor_value(a->tensor, p);
     for (uint64_t i = 0; i < a->tensor->dims[n]; ++i)
       units->expected[units->start[k] + i] = expected_sum(a, n, i);
   }
+  return POLYAD_OK;
 }
 
 /* ---- squared residuals ---------------------------------------------------------------------- */
@@ -59,10 +61,12 @@ static void anomaly_indices_find_sums(const struct pd_anomalies *a, struct units
 static polyad_status find_squares(struct pd_anomalies *a, struct units *units) {
   uint64_t rank = a->model.rank;
   double *v, cells = 1;
+  polyad_status status = POLYAD_OK;
   PD_TRY(PD_NEW(a->context, pd_mul_saturated(rank, rank), &v));
   for (int n = 0; n < a->tensor->order; ++n)
     cells *= (double)a->tensor->dims[n];
   for (uint64_t p = 0; p < a->tensor->nnz; ++p) {
+    if (p % 4096 == 0) PD_TRY_CLEANUP(pd_stage_tick(&a->stage));
     double x = pd_tensor_value(a->tensor, p), part = x * (x - 2 * pd_anomaly_expected(a, p));
     for (int k = 0; k < units->mode_count; ++k)
       units->value[units->start[k] + pd_tensor_index(a->tensor, units->mode[k], p)] += part;
@@ -79,8 +83,9 @@ static polyad_status find_squares(struct pd_anomalies *a, struct units *units) {
       *value = fmax(0, *value) / (cells / (double)a->tensor->dims[n]);
     }
   }
+cleanup:
   pd_free(a->context, v);
-  return POLYAD_OK;
+  return status;
 }
 
 /* ---- cells of an index ---------------------------------------------------------------------- */
@@ -120,6 +125,7 @@ static polyad_status combine_mode(struct pd_anomalies *a, struct units *units, i
   for (uint64_t p = 0; p < tensor->nnz; ++p)
     sorted[start[pd_tensor_index(tensor, n, p) + 1]++] = cell[p];
   for (uint64_t i = 0; i < dim; ++i) {
+    if (i % 1024 == 0) PD_TRY_CLEANUP(pd_stage_tick(&a->stage));
     uint64_t count = start[i + 1] - start[i], unit = units->start[k] + i;
     anomaly_indices_combine(count, sorted + start[i],
                             a->options->cells == POLYAD_TESTED_STORED ? (double)count : whole,
@@ -196,11 +202,12 @@ static polyad_anomaly judge_unit(const struct pd_anomalies *a, const struct unit
 
 static polyad_status anomaly_indices_measure(struct pd_anomalies *a, struct units *units) {
   bool index = a->options->unit == POLYAD_ANOMALY_INDEX;
-  if (a->counts || !index) anomaly_indices_find_sums(a, units);
+  if (a->counts || !index) PD_TRY(anomaly_indices_find_sums(a, units));
   if (a->counts) return index ? combine_cells(a, units) : POLYAD_OK;
   if (index) PD_TRY(find_squares(a, units));
   for (int k = 0; k < units->mode_count; ++k) {
     uint64_t first = units->start[k], count = units->start[k + 1] - first;
+    PD_TRY(pd_stage_tick(&a->stage));
     standardize(units, k, index ? cube_root : anomaly_indices_difference);
     if (!index) continue;
     double center, scale;

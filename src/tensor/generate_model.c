@@ -12,6 +12,12 @@
 
 enum { THREAD_GRAIN = 1 << 12, ROWS = 16, STEP = 17, ENTRY = 32, EVENT = 64, NOISE = 96 };
 
+/* Between two passes over the events, cells or rows: whether the work is to end. */
+static polyad_status go_on(polyad_context *context) {
+  if (!pd_cancelled(context)) return POLYAD_OK;
+  return pd_fail(context, POLYAD_CANCELLED, "generating was cancelled");
+}
+
 static void set_entry(polyad_ktensor *model, void *numbers, uint64_t place, double value) {
   pd_store(model->type, numbers, place, value);
 }
@@ -137,6 +143,7 @@ static polyad_status cells_of_boxes(polyad_context *context, const polyad_ktenso
   int threads = pd_threads_for(context, count, THREAD_GRAIN);
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (uint64_t p = 0; p < count; ++p) {
+    if (pd_cancelled(context)) continue;
     uint64_t coordinate[POLYAD_MAX_ORDER], rest = p % boxes->cells;
     for (int n = model->order - 1; n >= 0; --n) {
       coordinate[n] =
@@ -148,7 +155,7 @@ static polyad_status cells_of_boxes(polyad_context *context, const polyad_ktenso
     pd_store(model->type, *values, p, value);
   }
   pd_unscale_model(context, &scaled);
-  return POLYAD_OK;
+  return go_on(context);
 }
 
 /* Keeps the `nnz` values of largest magnitude. */
@@ -163,7 +170,9 @@ static polyad_status keep_largest(polyad_context *context, polyad_tensor *tensor
     memcpy(&bits[p], &magnitude, sizeof magnitude);
     place[p] = p;
   }
+  PD_TRY_CLEANUP(go_on(context));
   PD_TRY_CLEANUP(pd_sort_u64(context, tensor->nnz, bits, 63, place, sizeof *place));
+  PD_TRY_CLEANUP(go_on(context));
   for (uint64_t k = 0; k < drop; ++k)
     pd_store(tensor->type, tensor->values, place[k], 0);
   status = pd_tensor_merge(context, tensor, POLYAD_DUPLICATES_SUM, true);
@@ -204,6 +213,7 @@ static polyad_status gaussian(polyad_context *context, const polyad_generate_opt
   place_boxes(model, &boxes);
   for (;;) {
     fill_boxes(model, &boxes);
+    PD_TRY_CLEANUP(go_on(context));
     PD_TRY_CLEANUP(cells_of_boxes(context, model, &boxes, index, &values));
     PD_TRY_CLEANUP(pd_tensor_create_take(context, model->order, model->dims,
                                          boxes.cells * model->rank, model->type, index, &values,
@@ -222,7 +232,9 @@ static polyad_status gaussian(polyad_context *context, const polyad_generate_opt
     made = NULL;
   }
   PD_TRY_CLEANUP(keep_largest(context, made, options->nnz));
+  PD_TRY_CLEANUP(go_on(context));
   add_noise(context, made, boxes.seed, options->noise);
+  PD_TRY_CLEANUP(go_on(context));
   *tensor = made;
   made = NULL;
 cleanup:
@@ -269,16 +281,18 @@ static void draw_event(const struct sampler *sampler, uint64_t event, uint64_t *
   }
 }
 
-static void draw_events(const polyad_context *context, const struct sampler *sampler,
-                        uint64_t count, void *const *index) {
+static polyad_status draw_events(polyad_context *context, const struct sampler *sampler,
+                                 uint64_t count, void *const *index) {
   int threads = pd_threads_for(context, count, THREAD_GRAIN);
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (uint64_t event = 0; event < count; ++event) {
+    if (pd_cancelled(context)) continue;
     uint64_t coordinate[POLYAD_MAX_ORDER];
     draw_event(sampler, event, coordinate);
     for (int n = 0; n < sampler->model->order; ++n)
       store_index(sampler->model, index, n, event, coordinate[n]);
   }
+  return go_on(context);
 }
 
 /* Uneven columns, one entry in ten ten times as large, so that components differ. */
@@ -290,6 +304,7 @@ static polyad_status create_sampler(polyad_context *context, polyad_ktensor *mod
   for (uint64_t r = 0; r < model->rank; ++r)
     set_entry(model, model->weights, r, 0.5 + pd_random_uniform(sampler->seed, STEP, r));
   for (int n = 0; n < model->order; ++n) {
+    PD_TRY(go_on(context));
     PD_TRY(PD_NEW(context, pd_mul_saturated(model->dims[n], model->rank), &sampler->below[n]));
     for (uint64_t e = 0; e < model->dims[n] * model->rank; ++e) {
       uint64_t stream = ENTRY + (uint64_t)n * 128;
@@ -341,10 +356,11 @@ static polyad_status events_needed(polyad_context *context, const struct sampler
   struct pd_key keys[POLYAD_MAX_ORDER];
   PD_TRY_CLEANUP(new_indices(context, model, count, index));
   PD_TRY_CLEANUP(PD_NEW(context, count, &order));
-  draw_events(context, sampler, count, index);
+  PD_TRY_CLEANUP(draw_events(context, sampler, count, index));
   for (int n = 0; n < model->order; ++n)
     keys[n] = (struct pd_key){index[n], pd_index_bytes(model->dims[n]), model->dims[n]};
   PD_TRY_CLEANUP(pd_sort_permutation(context, count, model->order, keys, 8, order));
+  PD_TRY_CLEANUP(go_on(context));
   /* The sort is stable: each run of a cell begins with its first event. */
   for (uint64_t p = 0, run = 0; p < count; ++p)
     if (p == 0 || !generate_model_same_cell(keys, model->order, run, order[p])) {
@@ -381,7 +397,7 @@ static polyad_status poisson(polyad_context *context, const polyad_generate_opti
   }
   PD_TRY_CLEANUP(new_indices(context, model, needed, index));
   PD_TRY_CLEANUP(pd_alloc(context, needed, pd_type_bytes(model->type), &values));
-  draw_events(context, &sampler, needed, index);
+  PD_TRY_CLEANUP(draw_events(context, &sampler, needed, index));
   for (uint64_t p = 0; p < needed; ++p)
     set_entry(model, values, p, 1);
   double scale = (double)needed / sampler.weight_below[model->rank - 1];

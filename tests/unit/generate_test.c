@@ -429,6 +429,13 @@ static void limits_and_cancelling_are_obeyed(void **state) {
   polyad_tensor *x;
   polyad_cancel(context);
   assert_int_equal(polyad_generate(context, &options, &x, NULL), POLYAD_CANCELLED);
+  const uint64_t small[] = {30, 20, 10};
+  for (int poisson = 0; poisson < 2; ++poisson) {
+    polyad_generate_options known = options_of(3, small, 500);
+    known.rank = 2;
+    known.poisson = poisson;
+    assert_int_equal(polyad_generate(context, &known, &x, NULL), POLYAD_CANCELLED);
+  }
   polyad_clear_cancel(context);
   assert_int_equal(polyad_set_memory_limit(context, 16 << 20), POLYAD_OK);
   expect_error(polyad_generate(context, &options, &x, NULL), POLYAD_MEMORY_LIMIT,

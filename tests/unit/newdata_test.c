@@ -385,6 +385,36 @@ static void test_cancel(void **state) {
   als_context_end(context);
 }
 
+#ifndef __APPLE__
+/* Cancels while tests are sorted, which is the last that takes long. */
+static polyad_context *cancelled_by_sorting;
+void __real_qsort(void *, size_t, size_t, int (*)(const void *, const void *));
+void __wrap_qsort(void *, size_t, size_t, int (*)(const void *, const void *));
+
+void __wrap_qsort(void *rows, size_t count, size_t size, int (*order)(const void *, const void *)) {
+  if (cancelled_by_sorting != NULL) polyad_cancel(cancelled_by_sorting);
+  __real_qsort(rows, count, size, order);
+}
+
+static void cancelling_while_sorting_ends(void **state) {
+  (void)state;
+  polyad_context *context = als_context(2);
+  polyad_tensor *tensor = counts(context);
+  polyad_ktensor *model = als_random_model(context, 3, more_dims, 2, 1, 1);
+  struct wanted wanted = {.tensor = tensor, .model = model, .kind = POLYAD_KIND_POISSON};
+  cancelled_by_sorting = context;
+  for (int unit = 0; unit < 3; ++unit) {
+    wanted.unit = (polyad_anomaly_unit)unit;
+    assert_int_equal(find(context, &wanted), POLYAD_CANCELLED);
+    polyad_clear_cancel(context);
+  }
+  cancelled_by_sorting = NULL;
+  polyad_ktensor_destroy(model);
+  polyad_tensor_destroy(tensor);
+  als_context_end(context);
+}
+#endif
+
 static void expect(polyad_context *context, polyad_status status, polyad_status expected,
                    const char *part) {
   assert_int_equal(status, expected);
@@ -441,6 +471,9 @@ int main(void) {
                                      cmocka_unit_test(rows_of_rates_are_optimal),
                                      cmocka_unit_test(known_counts_are_the_components),
                                      cmocka_unit_test(test_cancel),
+#ifndef __APPLE__
+                                     cmocka_unit_test(cancelling_while_sorting_ends),
+#endif
                                      cmocka_unit_test(test_wrong_calls)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
