@@ -42,7 +42,7 @@ struct cli_session {
   CLI_OPTION(t, OUTPUT, session.json, "json", "FILE",                                              \
              "write a JSON object; - writes it, and nothing\nelse, to standard output"),        \
   CLI_OPTION(t, FLAG, session.quiet, "quiet", NULL,                                                \
-             "no talk on standard error, only errors; results stay", .letter = 'q'),               \
+             "no messages on standard error but errors; results stay", .letter = 'q'),             \
   CLI_OPTION(t, FLAG, session.verbose, "verbose", NULL,                                            \
              "say what is chosen and why", .letter = 'v')
 

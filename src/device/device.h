@@ -186,9 +186,5 @@ polyad_status pd_matrix_from_host(polyad_context *context, struct pd_matrix *mat
                                   const void *host);
 polyad_status pd_matrix_to_host(polyad_context *context, const struct pd_matrix *matrix,
                                 void *host);
-/** Copies a matrix to one of the same type and shape on another device, through `host`, which has
- *  room for it, where the devices cannot do so themselves. */
-polyad_status pd_matrix_transfer(polyad_context *context, const struct pd_matrix *from, void *host,
-                                 struct pd_matrix *to);
 
 #endif

@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-bool pd_device_entry_at(int which, struct pd_device_entry *entry) {
+/* Fills `entry` for device `which` (0: the CPU); false when there is none. Opens kinds of devices
+ * until it is found. */
+static bool device_entry_at(int which, struct pd_device_entry *entry) {
   if (which < 0) return false;
   if (which == 0) {
     *entry = (struct pd_device_entry){.device = &pd_cpu_device};
@@ -202,7 +204,7 @@ int polyad_device_count(polyad_context *context) {
   (void)context;
   struct pd_device_entry entry;
   int count = 0;
-  while (pd_device_entry_at(count, &entry))
+  while (device_entry_at(count, &entry))
     ++count;
   return count;
 }
@@ -212,7 +214,7 @@ polyad_status polyad_device_describe(polyad_context *context, int which,
   PD_ENTER(context);
   struct pd_device_entry entry;
   PD_TRY(pd_isa_check(context));
-  PD_EXPECT(context, about != NULL && pd_device_entry_at(which, &entry),
+  PD_EXPECT(context, about != NULL && device_entry_at(which, &entry),
             "there is no device number %d", which);
   *about = entry.description;
   return POLYAD_OK;

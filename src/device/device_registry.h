@@ -10,10 +10,6 @@ struct pd_device_entry {
   polyad_device_description description;
 };
 
-/** Fills `entry` for device `which` (0: the CPU); false when there is none. Opens kinds of devices
- *  until it is found. */
-bool pd_device_entry_at(int which, struct pd_device_entry *entry);
-
 /** Describes an open device. */
 void pd_device_describe(const struct pd_device *device, polyad_device_description *about);
 

@@ -125,14 +125,3 @@ polyad_status pd_matrix_to_host(polyad_context *context, const struct pd_matrix 
   return matrix->device->functions->copy_out(context, matrix->device, host, matrix->data,
                                              matrix_bytes(matrix));
 }
-
-polyad_status pd_matrix_transfer(polyad_context *context, const struct pd_matrix *from, void *host,
-                                 struct pd_matrix *to) {
-  const struct pd_device_functions *functions = to->device->functions;
-  if (functions->copy_peer != NULL && functions == from->device->functions &&
-      from->stride == to->stride)
-    return functions->copy_peer(context, to->device, to->data, from->device, from->data,
-                                from->rows * from->stride * pd_type_bytes(from->type));
-  PD_TRY(pd_matrix_to_host(context, from, host));
-  return pd_matrix_from_host(context, to, host);
-}
