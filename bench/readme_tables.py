@@ -137,7 +137,7 @@ def gpu_least():
         ("H200, float32, format `modecopy`, random indices", ratios_of["float32"]),
         ("H200, float64, format `modecopy`, random indices", ratios_of["float64"]),
         ("H100, float32, format `auto`, real indices or the fibers of real tensors", fibers_h100))]
-    return table(["MTTKRP over all modes, rank 32, on an NVIDIA GPU", "at least so many times as fast as the fastest other"],
+    return table(["MTTKRP over all modes, rank 32, on an NVIDIA GPU", "at least this many times as fast as the fastest other"],
                  rows)
 
 
@@ -211,7 +211,7 @@ def cpu():
             *least_row("CP-APR, an outer iteration of MU", "SparTen", phi_ratios("sparten", PHI_SPARTEN)),
             *least_row("the same", "ALTO", phi_ratios("alto", ("phi_alto_r16.json",))),
             *least_row("`polyad.cp_als`, plan included", "pyttb", python_ratios())]
-    return table(["on the CPU, two threads unless the row names more", "at least so many times as fast as", ""], rows)
+    return table(["on the CPU, two threads unless the row names more", "at least this many times as fast as", ""], rows)
 
 
 def whole():

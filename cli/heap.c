@@ -19,13 +19,14 @@ static bool is_limited(void) {
          getrlimit(RLIMIT_DATA, &data) != 0 || data.rlim_cur != RLIM_INFINITY;
 }
 
-/* What is no file, such as a pipe, may bring anything. */
+/* A pipe, or what else is no regular file, may bring any number of bytes: it is not tiny. */
 static bool is_tiny(const char *path) {
   struct stat about;
   return stat(path, &about) == 0 && S_ISREG(about.st_mode) && about.st_size < TINY_FILE;
 }
 
-/* Moves the break so that a huge page begins behind a first block there; NULL: it cannot. */
+/* Moves the end of the heap so that a huge page begins behind the first block that malloc() takes
+ * there. Returns where that page begins, or NULL where the end cannot be moved. */
 static char *align_break(void) {
   uintptr_t first = (uintptr_t)sbrk(0) + FIRST_BLOCK + PAGE;
   char *old = sbrk((intptr_t)(-first & (HUGE_PAGE - 1)));
@@ -43,8 +44,9 @@ static void move_break(void) {
     free(block[--blocks]);
 }
 
-/* The pages are advised before malloc() writes its first header among them. With an allocator that
- * does not take from the break there are none. */
+/* malloc() takes the whole room from the system at once, and the advice comes before it writes
+ * among those pages. With an allocator that does not take memory from the end of the heap, nothing
+ * is advised. */
 void cli_heap_begin(const char *path) {
   static bool begun;
   if (begun || is_tiny(path) || is_limited()) return;
