@@ -88,6 +88,7 @@ class Plan:
         tensor = x if isinstance(x, DeviceTensor) else as_tensor(x)
         self._make(tensor, rank, format, precision, device, threads, variant, kernel, compute, tune,
                    zeros, sweeps, comm)
+        self.threads: int | None
         self.labels: list[list[str] | None]
         self.mode_names: list[str | None]
         self.transforms: list[Transform]
