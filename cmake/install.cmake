@@ -35,8 +35,8 @@ install(FILES LICENSE THIRD-PARTY.md CITATION.cff CHANGELOG.md DESTINATION ${CMA
 if(POLYAD_BUILD_CLI)
   # The command finds the library beside it wherever the prefix is moved to.
   file(RELATIVE_PATH library_from_command ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
-  set_target_properties(polyad_command PROPERTIES INSTALL_RPATH "$ORIGIN/${library_from_command}")
-  install(TARGETS polyad_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  set_target_properties(polyad_installed_command PROPERTIES INSTALL_RPATH "$ORIGIN/${library_from_command}")
+  install(TARGETS polyad_installed_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   if(EXISTS ${PROJECT_SOURCE_DIR}/docs/man/polyad.1)
     install(FILES docs/man/polyad.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
   endif()

@@ -43,6 +43,14 @@ cp -r "$prefix" "$scratch/moved"
 "$scratch/moved/bin/polyad" cpd "$source/data/aminoacids.tns.gz" --rank 2 -i 2 --device cpu \
   --format portable --quiet || fail "the moved command does not find the portable kernels"
 
+echo "== no run path makes the loader look into the working directory"
+while read -r file; do
+  if objdump -p "$file" | awk '/R(UN)?PATH/ {print $2}' | grep -E '^:|::|:$'; then
+    fail "an empty entry in the run path of $file"
+  fi
+done < <(find "$build/polyad" "$build/lib" "$build/python" "$prefix" -type f \
+  \( -name polyad -o -name '*.so*' \) ! -path '*/bash-completion/*')
+
 if grep -q '^POLYAD_HARDENING:BOOL=ON' "$build/CMakeCache.txt"; then
   echo "== hardening of what is installed"
   "$here/hardened.sh" "$cc" "$prefix/bin/polyad" "$libdir/libpolyad.so" || fail "not hardened"
