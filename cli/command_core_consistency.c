@@ -21,11 +21,12 @@ const struct cli_usage cli_core_consistency_usage = {
     .command = "core-consistency",
     .synopsis = "MODEL FILE [options]",
     .summary =
-        "Prints the core consistency, in percent, of a model (a ktensor file) of the tensor in\n"
+        "Prints the core consistency, in percent, of a model (a file of polyad cpd) of the tensor "
+        "in\n"
         "FILE: near 100 when nothing but the components is there; small or negative when the\n"
         "model has more components than the tensor carries. polyad rank does this, and more,\n"
         "for a range of ranks.",
-    .example = "  polyad core-consistency uber.ktensor uber.tns.gz",
+    .example = "  polyad core-consistency uber.ptm uber.tns.gz",
     CLI_OPTIONS(option_table),
     .least_arguments = 2,
     .most_arguments = 2};

@@ -53,7 +53,7 @@ static const struct cli_option option_table[] = {
     CLI_OPTION(struct rank, REAL, tolerance, "tol", "X",
                "tolerance of a start, as in polyad cpd (default 1e-4)"),
     CLI_OPTION(struct rank, REAL, max_seconds, "max-seconds", "S",
-               "stop after S seconds; what is done by then is shown"),
+               "stop after S seconds; what is done by then is shown\n(default 0: no limit)"),
     CLI_OPTION(struct rank, TEXT, checkpoint, "checkpoint", "FILE",
                "keep the ranks that are done in FILE (and those before in\nFILE.prev)"),
     CLI_OPTION(struct rank, TEXT, resume, "resume", "FILE",

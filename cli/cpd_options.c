@@ -27,7 +27,7 @@ static const struct cli_option option_table[] = {
         "als: stop when the fit grows by less; apr-...: when the\nKKT violation is below; --absent "
         "unknown: when the error\nfalls by a smaller share (default 1e-4; 0: never)"),
     CLI_OPTION(struct cpd, REAL, run.max_seconds, "max-seconds", "S",
-               "stop after the iteration in which S seconds have passed"),
+               "stop after the iteration in which S seconds have passed\n(default 0: no limit)"),
     CLI_OPTION(struct cpd, TEXT, init, "init", "HOW",
                "random (default), hosvd (als), or a ktensor file"),
     CLI_OPTION(struct cpd, COUNT, run.restarts, "restarts", "N",
@@ -45,8 +45,9 @@ static const struct cli_option option_table[] = {
     CLI_HEADING("output"),
     CLI_OPTION(
         struct cpd, OUTPUT, output, "output", "PATH",
-        "write the model, by its extension: .ktensor (text), .ptm,\n.npz, .csv, .json, .parquet "
-        "(by polyad-table), .html\n(a page), DIR/ for one file per factor (see polyad help\nfiles)",
+        "write the model, by its extension: .ptm (binary, keeps labels\nfor project, update, "
+        "anomalies and predict), .ktensor (text,\nwithout labels), .npz, .csv, .json, .parquet (by "
+        "polyad-table),\n.html (a page), DIR/ for one file per factor (see polyad help\nfiles)",
         .letter = 'o'),
     CLI_OPTION(
         struct cpd, OUTPUT, report, "report", "FILE.html",
@@ -63,7 +64,7 @@ const struct cli_usage cli_cpd_usage = {
     .summary = "Finds the RANK strongest patterns (components) of the tensor in FILE: for each a\n"
                "weight and, per mode, the strength of every index. FILE is .tns, .txt (Tensor\n"
                "Toolbox), .ptn, .csv or .tsv, also .gz or .zst; - is standard input.",
-    .example = "  polyad cpd uber.tns.gz --rank 6 --nonnegative --output uber.ktensor",
+    .example = "  polyad cpd uber.tns.gz --rank 6 --nonnegative --output uber.ptm",
     CLI_OPTIONS(option_table),
     .least_arguments = 1,
     .most_arguments = 1};

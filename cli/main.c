@@ -86,18 +86,21 @@ static int print_version(void) {
 }
 
 static int unknown_command(const char *name) {
+  static const char *const others[] = {"help", "--help", "--version"};
+  enum { OTHERS = sizeof others / sizeof *others };
   char quoted[CLI_QUOTE_BYTES];
-  int best = 0, least = 100;
-  for (int k = 0; k < COMMANDS; ++k) {
-    int far = cli_distance(name, commands[k].name);
+  const char *best = NULL;
+  int least = 100;
+  for (int k = 0; k < COMMANDS + OTHERS; ++k) {
+    const char *known = k < COMMANDS ? commands[k].name : others[k - COMMANDS];
+    int far = cli_distance(name, known);
     if (far < least) {
       least = far;
-      best = k;
+      best = known;
     }
   }
   cli_quote(quoted, name);
-  if (least <= 2)
-    return cli_usage_error("%s is no subcommand; did you mean %s?", quoted, commands[best].name);
+  if (least <= 2) return cli_usage_error("%s is no subcommand; did you mean %s?", quoted, best);
   return cli_usage_error("%s is no subcommand; see polyad --help", quoted);
 }
 

@@ -50,7 +50,7 @@ const struct cli_usage cli_report_usage = {
         "Writes one HTML page about MODEL (a file of cpd or tucker) that needs nothing else:\n"
         "components with their strongest entries, times as lines, places as maps. From FILE, the\n"
         "tensor it is a model of, come names, the fit, and what is explained of every slice.",
-    .example = "  polyad report uber.ktensor uber.tns.gz --run uber.json -o uber.html",
+    .example = "  polyad report uber.ptm uber.tns.gz --run uber.json -o uber.html",
     CLI_OPTIONS(option_table),
     .least_arguments = 1,
     .most_arguments = 2};

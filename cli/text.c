@@ -121,8 +121,13 @@ void cli_print_dims(const uint64_t *dims, int order) {
     printf("%s%llu", n > 0 ? " x " : "", (unsigned long long)dims[n]);
 }
 
+/* Not tolower(), which follows the locale. */
+static int lower(char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; }
+
+static bool same_letter(char a, char b) { return lower(a) == lower(b); }
+
 int cli_distance(const char *a, const char *b) {
-  enum { LONGEST = 16 };
+  enum { LONGEST = 20 };
   int la = (int)strlen(a), lb = (int)strlen(b), d[LONGEST + 1][LONGEST + 1];
   if (la > LONGEST || lb > LONGEST) return LONGEST;
   for (int i = 0; i <= la; ++i)
@@ -131,10 +136,10 @@ int cli_distance(const char *a, const char *b) {
     d[0][j] = j;
   for (int i = 1; i <= la; ++i)
     for (int j = 1; j <= lb; ++j) {
-      int best = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+      int best = d[i - 1][j - 1] + !same_letter(a[i - 1], b[j - 1]);
       if (d[i - 1][j] + 1 < best) best = d[i - 1][j] + 1;
       if (d[i][j - 1] + 1 < best) best = d[i][j - 1] + 1;
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+      if (i > 1 && j > 1 && same_letter(a[i - 1], b[j - 2]) && same_letter(a[i - 2], b[j - 1]) &&
           d[i - 2][j - 2] + 1 < best)
         best = d[i - 2][j - 2] + 1;
       d[i][j] = best;

@@ -42,8 +42,8 @@ void cli_print_dims(const uint64_t *dims, int order);
 /** Whether a word is one of a list that blanks separate. */
 bool cli_has_word(const char *list, const char *word);
 
-/** Number of changes (of, in or out a character, or a swap of neighbours) between two short words;
- *  large for long ones. */
+/** Number of changes (of, in or out a character, or a swap of neighbours) between two short words,
+ *  whatever the case of their letters; large for long ones. */
 int cli_distance(const char *a, const char *b);
 
 /** Columns that a UTF-8 text takes on a terminal (one per character). */

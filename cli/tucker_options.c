@@ -16,15 +16,16 @@ static const struct cli_option option_table[] = {
     CLI_OPTION(struct tucker, REAL, run.tolerance, "tol", "X",
                "stop when the fit grows by less (default 1e-4; 0: never)"),
     CLI_OPTION(struct tucker, REAL, run.max_seconds, "max-seconds", "S",
-               "stop after the iteration in which S seconds have passed"),
+               "stop after the iteration in which S seconds have passed\n(default 0: no limit)"),
     CLI_OPTION(struct tucker, TEXT, init, "init", "HOW",
                "hosvd (default), random, or a ttensor file (its core\nis ignored)"),
     CLI_STORAGE_OPTIONS(struct tucker, CLI_FORMAT_HELP),
     CLI_HEADING("output"),
     CLI_OPTION(
         struct tucker, OUTPUT, output, "output", "PATH",
-        "write the model, by its extension: .ttensor (text), .ptm,\n.npz, .json, .parquet (by "
-        "polyad-table), .html (a page),\nDIR/ for one file per part",
+        "write the model, by its extension: .ptm (binary, keeps\nlabels), .ttensor (text, without "
+        "labels), .npz, .json,\n.parquet (by polyad-table), .html (a page), DIR/ for one file\nper "
+        "part",
         .letter = 'o'),
     CLI_OPTION(
         struct tucker, OUTPUT, report, "report", "FILE.html",

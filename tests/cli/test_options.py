@@ -27,7 +27,9 @@ def test_help_word(polyad):
 
 @pytest.mark.parametrize("typed, meant", [
     ("cdp", "cpd"), ("inof", "info"), ("covnert", "convert"), ("benhc", "bench"),
-    ("formatss", "formats"), ("devies", "devices"), ("scroe", "score"), ("generat", "generate")])
+    ("formatss", "formats"), ("devies", "devices"), ("scroe", "score"), ("generat", "generate"),
+    ("CPD", "cpd"), ("TUCKRE", "tucker"), ("Core-Consistency", "core-consistency"), ("Help", "help"),
+    ("version", "--version")])
 def test_did_you_mean(polyad, typed, meant):
     polyad.fails(2, typed, says=f"did you mean {meant}?")
 
@@ -49,6 +51,8 @@ def test_bad_option(polyad, arguments, says):
 
 def test_misspelt_option_suggests(polyad):
     polyad.fails(2, *CPD, "--restart-s", "2", says="did you mean --restarts?")
+    polyad.fails(2, *CPD, "--RESTARTS", "2", says="did you mean --restarts?")
+    polyad.fails(2, *CPD, "--checkpoint_every", "2", says="did you mean --checkpoint-every?")
 
 
 def test_last_option_wins(polyad):
