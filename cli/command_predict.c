@@ -2,6 +2,7 @@
 #include "command.h"
 #include "json.h"
 #include "names.h"
+#include "new_data.h"
 #include "phases.h"
 #include "text.h"
 #include <math.h>
@@ -10,11 +11,11 @@
 
 struct predict {
   struct cli_session session;
-  const char *model_file, *file, *output, *mode_text;
+  struct cli_new_data data;
+  const char *output, *mode_text;
   uint64_t k;
   int mode;
-  polyad_ktensor *model;
-  polyad_tensor *tensor, *predicted;
+  polyad_tensor *predicted;
   double *values;
   polyad_prediction_score score;
 };
@@ -32,6 +33,7 @@ static const struct cli_option option_table[] = {
         "cells that differ in mode N alone, by number (from 1) or\nname, are ranked among each "
         "other (default: the last)",
         .letter = 'm'),
+    CLI_MATCH_OPTIONS(struct predict),
     CLI_READ_OPTIONS(struct predict),
     CLI_COMMON_OPTIONS_ON(struct predict, CLI_DEVICE_ONE)};
 
@@ -39,50 +41,52 @@ const struct cli_usage cli_predict_usage = {
     .command = "predict",
     .synopsis = "MODEL FILE [options]",
     .summary =
-        "Computes the values of a model (a ktensor file) at the cells of the tensor in FILE, and\n"
-        "compares them with the values there: RMSE, mean absolute error, and where FILE has\n"
+        "Computes the values of MODEL (a file of polyad cpd) at the cells of the tensor in FILE,\n"
+        "and compares them with the values there: RMSE, mean absolute error, and where FILE has\n"
         "cells of value 0 (polyad split --negatives) how high the model ranks the others: hit\n"
-        "rate, NDCG, AUC. Indices are those of the tensor that the model was fitted to.",
-    .example = "  polyad predict ratings.ktensor ratings-test.ptn --output predicted.csv",
+        "rate, NDCG, AUC. Labels are matched by name.",
+    .example = "  polyad predict ratings.ptm ratings-test.ptn --output predicted.csv",
     CLI_OPTIONS(option_table),
     .least_arguments = 2,
     .most_arguments = 2};
 
+static int choose_rules(void *user, polyad_match_rule *rule) {
+  (void)user; /* every index becomes the model's: the defaults */
+  (void)rule;
+  return 0;
+}
+
 static int read_inputs(struct predict *p) {
   struct cli_session *session = &p->session;
   const struct cli_output outputs[] = {{"--json", session->json}, {"--output", p->output}};
-  const char *const inputs[] = {p->model_file, p->file};
+  const char *const inputs[] = {p->data.model_file, p->data.file};
   int status = cli_check_outputs(session, outputs, 2, inputs, 2);
-  if (status != 0) return status;
-  cli_phase(CLI_READ);
-  if (polyad_ktensor_read(session->context, p->model_file, POLYAD_F64, &p->model) != POLYAD_OK)
-    return cli_library_failure(session->context);
-  int read = cli_read_tensor(session, p->file, &p->tensor);
-  return read != 0 ? read : cli_mode_or_last(p->tensor, p->mode_text, &p->mode);
+  if (status == 0) status = cli_new_data_read(&p->data, session, choose_rules, p);
+  return status != 0 ? status : cli_mode_or_last(p->data.tensor, p->mode_text, &p->mode);
 }
 
 static int compute(struct predict *p) {
-  uint64_t count = polyad_tensor_nnz(p->tensor);
+  uint64_t count = polyad_tensor_nnz(p->data.tensor);
   p->values = calloc((size_t)count + 1, sizeof *p->values);
   if (p->values == NULL) return cli_failure("out of memory");
   cli_phase(CLI_ITERATIONS);
   cli_computing_begin(&p->session);
-  polyad_status done = polyad_ktensor_predict(p->session.context, p->model, p->tensor, p->values,
-                                              p->mode, (int)p->k, &p->score);
+  polyad_status done = polyad_ktensor_predict(p->session.context, p->data.model, p->data.tensor,
+                                              p->values, p->mode, (int)p->k, &p->score);
   cli_computing_end();
   return done == POLYAD_OK ? 0 : cli_library_failure(p->session.context);
 }
 
 /* Labels are strings that end in a NUL (tensor files cannot hold others). */
 static polyad_status copy_labels(struct predict *p, int mode) {
-  uint64_t dim = polyad_tensor_dims(p->tensor)[mode];
-  const char *name = polyad_tensor_mode_name(p->tensor, mode);
+  uint64_t dim = polyad_tensor_dims(p->data.tensor)[mode];
+  const char *name = polyad_tensor_mode_name(p->data.tensor, mode);
   const char **labels = NULL;
-  if (polyad_tensor_label(p->tensor, mode, 0, NULL) != NULL) {
+  if (polyad_tensor_label(p->data.tensor, mode, 0, NULL) != NULL) {
     labels = calloc((size_t)dim, sizeof *labels);
     if (labels == NULL) return POLYAD_OUT_OF_MEMORY;
     for (uint64_t i = 0; i < dim; ++i)
-      labels[i] = polyad_tensor_label(p->tensor, mode, i, NULL);
+      labels[i] = polyad_tensor_label(p->data.tensor, mode, i, NULL);
   }
   polyad_status status =
       name == NULL && labels == NULL
@@ -95,18 +99,18 @@ static polyad_status copy_labels(struct predict *p, int mode) {
 static polyad_status make_predicted(struct predict *p) {
   polyad_tensor_input input;
   polyad_tensor_input_init(&input);
-  input.order = polyad_tensor_order(p->tensor);
-  input.dims = polyad_tensor_dims(p->tensor);
-  input.nnz = polyad_tensor_nnz(p->tensor);
+  input.order = polyad_tensor_order(p->data.tensor);
+  input.dims = polyad_tensor_dims(p->data.tensor);
+  input.nnz = polyad_tensor_nnz(p->data.tensor);
   input.index_type = POLYAD_U64;
   uint64_t *wide = calloc((size_t)input.nnz * (size_t)input.order + 1, sizeof *wide);
   if (wide == NULL) return POLYAD_OUT_OF_MEMORY;
   for (int n = 0; n < input.order; ++n) {
     uint64_t *to = wide + (uint64_t)n * input.nnz;
-    const void *from = polyad_tensor_indices(p->tensor, n);
+    const void *from = polyad_tensor_indices(p->data.tensor, n);
     for (uint64_t q = 0; q < input.nnz; ++q)
-      to[q] = polyad_tensor_index_bytes(p->tensor, n) == 4 ? ((const uint32_t *)from)[q]
-                                                           : ((const uint64_t *)from)[q];
+      to[q] = polyad_tensor_index_bytes(p->data.tensor, n) == 4 ? ((const uint32_t *)from)[q]
+                                                                : ((const uint64_t *)from)[q];
     input.index[n] = to;
     input.index_stride[n] = sizeof *wide;
   }
@@ -132,9 +136,8 @@ static int write_predicted(struct predict *p) {
 static int write_json(struct predict *p) {
   const polyad_prediction_score *score = &p->score;
   cJSON *object = cJSON_CreateObject();
-  cli_json_text(object, "model", p->model_file);
-  cli_json_text(object, "file", p->file);
-  cli_json_count(object, "rank", polyad_ktensor_rank(p->model));
+  cli_json_new_data(object, &p->data);
+  cli_json_count(object, "rank", polyad_ktensor_rank(p->data.model));
   cli_json_text(object, "device", score->device);
   cli_json_count(object, "count", score->count);
   cli_json_real(object, "rmse", score->rmse);
@@ -175,18 +178,18 @@ static int run(struct predict *p) {
 int cli_predict(int argc, char **argv) {
   struct predict p = {.k = 10};
   cli_session_init(&p.session);
+  cli_new_data_init(&p.data);
   p.session.zeros = NULL;
   int first, status = cli_parse(&cli_predict_usage, argc, argv, &p, &first);
   if (status != 0) return status < 0 ? cli_finish_output() : status;
   if (p.session.zeros == NULL) p.session.zeros = "keep";
-  p.model_file = argv[first];
-  p.file = argv[first + 1];
+  p.data.model_file = argv[first];
+  p.data.file = argv[first + 1];
   status = p.output != NULL ? cli_check_tensor_name(p.output) : 0;
   if (status != 0) return status;
   status = run(&p);
   free(p.values);
-  polyad_ktensor_destroy(p.model);
-  polyad_tensor_destroy(p.tensor);
+  cli_new_data_clear(&p.data);
   polyad_tensor_destroy(p.predicted);
   cli_session_close(&p.session);
   return status;

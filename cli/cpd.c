@@ -294,6 +294,39 @@ static int read_weights(struct cpd *cpd) {
   return status;
 }
 
+static bool has_labels(const polyad_tensor *tensor, int mode) {
+  return polyad_tensor_label(tensor, mode, 0, NULL) != NULL;
+}
+
+/* Where both files have labels, an index of the one is that of the same label in the other. */
+static int match_validation(struct cpd *cpd) {
+  polyad_context *context = cpd->session.context;
+  polyad_match_options options;
+  polyad_tensor *matched = NULL;
+  uint64_t skipped;
+  bool labelled = false;
+  int order = polyad_tensor_order(cpd->validation);
+  for (int n = 0; n < order && order == polyad_tensor_order(cpd->outline); ++n)
+    labelled = labelled || (has_labels(cpd->validation, n) && has_labels(cpd->outline, n));
+  if (!labelled) return 0;
+  polyad_match_options_init(&options);
+  options.unseen = POLYAD_UNSEEN_SKIP;
+  if (polyad_tensor_match(context, NULL, cpd->outline, cpd->validation, &options, &skipped,
+                          &matched) != POLYAD_OK)
+    return cli_library_failure(context);
+  if (skipped > 0)
+    cli_talk(&cpd->session, "polyad: %llu cells of %s left out: their labels are not in %s\n",
+             (unsigned long long)skipped, cpd->complete.validation, cpd->file);
+  polyad_tensor_destroy(cpd->validation);
+  cpd->validation = matched;
+  return 0;
+}
+
+static int read_validation(struct cpd *cpd) {
+  int status = cli_read_tensor(&cpd->session, cpd->complete.validation, &cpd->validation);
+  return status == 0 ? match_validation(cpd) : status;
+}
+
 /* The tensors of completion besides the one that is decomposed. */
 static int read_others(struct cpd *cpd) {
   double share;
@@ -301,7 +334,7 @@ static int read_others(struct cpd *cpd) {
   if (cpd->complete.weights != NULL) status = read_weights(cpd);
   if (status == 0 && cpd->complete.validation != NULL &&
       !cli_validation_share(&cpd->complete, &share))
-    status = cli_read_tensor(&cpd->session, cpd->complete.validation, &cpd->validation);
+    status = read_validation(cpd);
   return status;
 }
 

@@ -64,7 +64,7 @@ _polyad() {
     anomalies) options="--by --mode --model-kind --fdr --top --tail --cells --match --unseen --output
       $reading $changing $common" ;;
     split) options="--test --validation --negatives --mode --output --type $reading $changing $common" ;;
-    predict) options="--output --top --mode $reading $common" ;;
+    predict) options="--output --top --mode --match --unseen $reading $common" ;;
     plan) options="--rank --format --ranks --memory --network --latency --ranks-per-host --host-bandwidth --host-latency
       --seconds $reading $common" ;;
     replay) options=$talk ;;

@@ -43,12 +43,13 @@ typedef struct polyad_match_options {
 /** Sets the defaults named above. */
 POLYAD_API void polyad_match_options_init(polyad_match_options *options);
 
-/** Makes a tensor whose modes agree with a model's.
+/** Makes a tensor whose modes agree with a model's, or with those of another tensor.
  *
  *  The result has the model's length in modes of POLYAD_MATCH_MODEL, the tensor's in those of
  *  POLYAD_MATCH_OWN, as many as are new in those of POLYAD_MATCH_NEW, and the model's and then the
  *  new ones in those of POLYAD_MATCH_EXTEND. It has the model's labels and names, or those of the
  *  tensor where its indices stay. Nonzeros of one coordinate (labels may repeat) are summed.
+ *  @param model   may be NULL where `labels` is not: then `labels` has the dims
  *  @param labels  a tensor of the model's dims with its labels and names, as
  *                 polyad_ktensor_read_labelled() gives it; NULL: the model has none
  *  @param[out] skipped  nonzeros that were left out; may be NULL

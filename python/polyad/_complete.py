@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import warnings
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -13,11 +14,12 @@ from ._context import Callback, context, index, real, seed_number, switch
 from ._errors import Interrupted, text
 from ._model import KruskalTensor
 from ._native import ffi, lib
+from ._newdata import matched
 from ._plan import Plan
 from ._run import decompose, run_info, trace_rows
 from ._tensor import SparseTensor, as_tensor
-from ._types import (CompleteAlgorithm, CPLike, Matrices, Mode, OnInterrupt, Precision, PredictionScore,
-                     Seed)
+from ._types import (CompleteAlgorithm, CPLike, MatchBy, Matrices, Mode, OnInterrupt, Precision,
+                     PredictionScore, Seed, Unseen)
 
 
 def cp_complete(x: Any, rank: int | None = None, *, algorithm: CompleteAlgorithm = "als", weights: Any = None,
@@ -149,9 +151,21 @@ def _observations(options: Any, x: Any, weights: Any, validation: Any) -> list[A
         options.validation_share = real(validation, "validation")
     elif validation is not None:
         validation = as_tensor(validation)
+        if not isinstance(x, Plan):
+            validation = _in_terms_of(x, validation)
         options.validation = validation._handle
         kept.append(validation)
     return kept
+
+
+def _in_terms_of(x: SparseTensor, validation: SparseTensor) -> SparseTensor:
+    """Where both have labels, an index of the one is that of the same label in the other."""
+    if not any(a is not None and b is not None for a, b in zip(x.labels, validation.labels)):
+        return validation
+    found, skipped = matched(context(), None, ffi.NULL, validation, {}, "auto", "skip", x)
+    if skipped:
+        warnings.warn(f"{skipped} cells of validation are left out: their labels are not in x", stacklevel=4)
+    return found
 
 
 def _complete_info(info: Any, plan: Plan) -> dict[str, Any]:
@@ -208,7 +222,8 @@ def split(x: Any, shares: float | Sequence[float] = 0.1, *, negatives: int = 0, 
 
 
 def prediction_score(model: KruskalTensor, x: Any, *, mode: Mode = -1, k: int = 10,
-                     threads: int | None = None, device: str = "auto") -> PredictionScore:
+                     match: MatchBy = "auto", unseen: Unseen = "error", threads: int | None = None,
+                     device: str = "auto") -> PredictionScore:
     """How well a model predicts the entries of a tensor, zeros that it keeps among them.
 
     Cells that differ in one mode alone are a group, within which the model ranks those above 0
@@ -219,11 +234,12 @@ def prediction_score(model: KruskalTensor, x: Any, *, mode: Mode = -1, k: int = 
     ----------
     model : KruskalTensor
     x : SparseTensor (or what can be made into one)
-        Its indices are those of the tensor that the model was fitted to.
     mode : int or str
         The mode in which cells of a group differ.
     k : int
         Length of the top lists.
+    match, unseen
+        As in :meth:`KruskalTensor.project`.
     threads, device
         As in :class:`Plan`.
 
@@ -237,10 +253,11 @@ def prediction_score(model: KruskalTensor, x: Any, *, mode: Mode = -1, k: int = 
     """
     if not isinstance(model, KruskalTensor):
         raise TypeError(f"prediction_score needs a KruskalTensor, not {type(model).__name__}")
-    tensor, score = as_tensor(x), ffi.new("polyad_prediction_score *")
-    differing = tensor._mode(mode)
+    score = ffi.new("polyad_prediction_score *")
     ctx, handle = model._c()
     ctx.configure(threads=threads, device=device)
+    tensor, _ = matched(ctx, model, handle, as_tensor(x), {}, match, unseen)
+    differing = tensor._mode(mode)
     status = ctx.run(lib.polyad_ktensor_predict, handle, tensor._handle, ffi.NULL, differing,
                      index(k, "k"), score)
     if ctx.interrupted:

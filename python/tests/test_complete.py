@@ -1,5 +1,7 @@
 """Completion of tensors of which only some cells are known."""
 
+import warnings
+
 import numpy as np
 import polyad
 import pytest
@@ -82,13 +84,38 @@ def test_split_with_negatives():
         polyad.split(x, 0.2, negatives=1, mode="actor")
 
 
+def ratings(users, films):
+    """Of rank one: user u gives film f the rating (u + 1)(f + 1)."""
+    coords = [(u, f) for u in range(len(users)) for f in range(len(films))]
+    return polyad.SparseTensor(coords, [(users[u] + 1.0) * (films[f] + 1) for u, f in coords],
+                               (len(users), len(films)),
+                               {"user": [f"u{u}" for u in users], "film": [f"f{f}" for f in films]})
+
+
+def test_labels_say_which_cells_are_meant():
+    """A table of its own numbers its labels anew."""
+    x, new, more = ratings(range(6), range(5)), ratings(range(1, 6), range(1, 5)), ratings(range(4, 8), range(5))
+    model = polyad.cp_als(x, 1)
+    assert polyad.prediction_score(model, new)["rmse"] < 1e-10
+    assert polyad.prediction_score(model, new, match="number")["rmse"] > 1
+    with pytest.raises(ValueError, match="'u6', 'u7'"):
+        polyad.prediction_score(model, more)
+    assert polyad.prediction_score(model, more, unseen="skip")["count"] == 10
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted = polyad.cp_complete(x, 1, ridge=1e-6, validation=new)
+    assert fitted.info["validation_rmse"] < 1e-3
+    with pytest.warns(UserWarning, match="10 cells of validation are left out"):
+        polyad.cp_complete(x, 1, validation=more)
+
+
 def test_prediction_score():
     """Every number against its definition."""
     random = np.random.default_rng(5)
     values = np.where(random.random((8, 12)) < 0.5, random.integers(1, 4, (8, 12)), 0.0)
     x = named(values, "user", "film")
     model = polyad.KruskalTensor(np.ones(3), [random.random((8, 3)), random.random((12, 3))])
-    score = polyad.prediction_score(model, x, mode="film", k=3, device="cpu")
+    score = polyad.prediction_score(model, x, mode="film", k=3, match="number", device="cpu")
     found = model.reconstruct(np.asarray(x.coords)).reshape(8, 12)
     assert score["rmse"] == pytest.approx(np.sqrt(np.mean((values - found) ** 2)), rel=1e-12)
     assert score["mae"] == pytest.approx(np.mean(abs(values - found)), rel=1e-12)
@@ -105,7 +132,7 @@ def test_prediction_score():
     assert score["ndcg"] == pytest.approx(np.mean(gains), rel=1e-12)
     assert (score["count"], score["groups"], score["k"], score["device"]) == (96, 8, 3, "cpu")
     assert score["positives"] == (values > 0).sum() and score["negatives"] == (values == 0).sum()
-    only = polyad.prediction_score(model, named(np.where(values > 0, values, np.nan), "user", "film"))
+    only = polyad.prediction_score(model, named(np.where(values > 0, values, np.nan), "user", "film"), match="number")
     assert only["auc"] is None and only["ndcg"] is None and only["groups"] == 0
     with pytest.raises(TypeError, match="KruskalTensor"):
         polyad.prediction_score(values, x)

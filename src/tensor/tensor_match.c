@@ -25,7 +25,7 @@ struct translation {
 
 struct match {
   polyad_context *context;
-  const polyad_ktensor *model;
+  const uint64_t *dims; /* the model's */
   const polyad_tensor *labels, *tensor;
   const polyad_match_options *options;
   struct translation mode[POLYAD_MAX_ORDER];
@@ -154,7 +154,7 @@ static polyad_status tensor_match_check_labels(const struct match *match, int mo
 
 static void translate_numbers(struct match *match, int mode, polyad_match_rule rule) {
   struct translation *t = &match->mode[mode];
-  uint64_t length = match->tensor->dims[mode], ours = match->model->dims[mode];
+  uint64_t length = match->tensor->dims[mode], ours = match->dims[mode];
   t->known = rule == POLYAD_MATCH_MODEL ? ours : length;
   t->shift = rule == POLYAD_MATCH_EXTEND ? ours : 0;
   t->length = rule == POLYAD_MATCH_MODEL ? ours : length + t->shift;
@@ -174,7 +174,7 @@ static polyad_status translate(struct match *match, int mode) {
   PD_TRY(PD_NEW(match->context, match->tensor->dims[mode], &t->index));
   PD_TRY(look_up(match, mode, t->index));
   t->from = match->labels;
-  t->length = match->model->dims[mode];
+  t->length = match->dims[mode];
   if (rule == POLYAD_MATCH_MODEL) return POLYAD_OK;
   return number_new(match, mode, rule == POLYAD_MATCH_EXTEND ? t->length : 0,
                     rule == POLYAD_MATCH_NEW);
@@ -315,11 +315,12 @@ static polyad_status name_mode(struct match *match, int mode, polyad_tensor *mat
 
 static polyad_status tensor_match_check(polyad_context *context, const polyad_ktensor *model,
                                         const polyad_tensor *labels, const polyad_tensor *tensor) {
-  if (tensor->order != model->order)
-    return pd_fail(context, POLYAD_MISMATCH, "the model has %d modes and the tensor %d",
-                   model->order, tensor->order);
-  for (int n = 0; labels != NULL && n < model->order; ++n)
-    if (labels->order != model->order || labels->dims[n] != model->dims[n])
+  int order = model != NULL ? model->order : labels->order;
+  if (tensor->order != order)
+    return pd_fail(context, POLYAD_MISMATCH, "the %s has %d modes and the tensor %d",
+                   model != NULL ? "model" : "other tensor", order, tensor->order);
+  for (int n = 0; model != NULL && labels != NULL && n < order; ++n)
+    if (labels->order != order || labels->dims[n] != model->dims[n])
       return pd_fail(context, POLYAD_MISMATCH, "labels of other dims than the model's");
   return POLYAD_OK;
 }
@@ -329,20 +330,25 @@ polyad_status polyad_tensor_match(polyad_context *context, const polyad_ktensor 
                                   const polyad_match_options *options, uint64_t *skipped,
                                   polyad_tensor **matched) {
   PD_ENTER(context);
-  PD_EXPECT(context, model != NULL && tensor != NULL && options != NULL && matched != NULL,
+  PD_EXPECT(context,
+            (model != NULL || labels != NULL) && tensor != NULL && options != NULL &&
+                matched != NULL,
             "model, tensor, options or matched is NULL");
   *matched = NULL;
   PD_TRY(tensor_match_check(context, model, labels, tensor));
-  struct match match = {
-      .context = context, .model = model, .labels = labels, .tensor = tensor, .options = options};
+  struct match match = {.context = context,
+                        .dims = model != NULL ? model->dims : labels->dims,
+                        .labels = labels,
+                        .tensor = tensor,
+                        .options = options};
   polyad_status status = POLYAD_OK;
-  for (int n = 0; status == POLYAD_OK && n < model->order; ++n)
+  for (int n = 0; status == POLYAD_OK && n < tensor->order; ++n)
     status = translate(&match, n);
   if (status == POLYAD_OK) status = count_kept(&match);
   if (status == POLYAD_OK) status = rewrite(&match, matched);
-  for (int n = 0; status == POLYAD_OK && n < model->order; ++n)
+  for (int n = 0; status == POLYAD_OK && n < tensor->order; ++n)
     status = name_mode(&match, n, *matched);
-  for (int n = 0; n < model->order; ++n) {
+  for (int n = 0; n < tensor->order; ++n) {
     PD_FREE(context, match.mode[n].index, match.mode[n].own.start, match.mode[n].own.text);
   }
   if (status != POLYAD_OK) {

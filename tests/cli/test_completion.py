@@ -139,6 +139,46 @@ def test_modes_of_negatives_have_names(polyad):
     polyad.fails(2, "predict", "m.ptm", "by-film-test.ptn", "-m", "week", says="--mode 'week' found")
 
 
+def write_ratings(polyad, name, users, films):
+    """Of rank one: user u gives film f the rating (u + 1)(f + 1)."""
+    polyad.write(name, "user,film,value\n" + "".join(f"u{u},f{f},{(u + 1) * (f + 1)}\n"
+                                                      for u in users for f in films))
+
+
+def test_predictions_are_those_of_the_labels(polyad):
+    """A table of its own numbers its labels anew: here each is one less than in the model."""
+    write_ratings(polyad, "x.csv", range(6), range(5))
+    write_ratings(polyad, "new.csv", range(1, 6), range(1, 5))
+    for model in ("m.ptm", "m.ktensor"):
+        polyad.ok("cpd", "x.csv", "-r", "1", "-o", model)
+    found = polyad.json("predict", "m.ptm", "new.csv", "-o", "p.csv")
+    validate("predict", found)
+    assert found["rmse"] < 1e-10 and (found["count"], found["match"], found["skipped"]) == (20, "auto", 0)
+    with open(polyad.path("p.csv")) as file:
+        rows = {(row["user"], row["film"]): float(row["value"]) for row in csv.DictReader(file)}
+    assert rows["u5", "f4"] == pytest.approx(30) and rows["u1", "f1"] == pytest.approx(4) and len(rows) == 20
+    polyad.fails(1, "predict", "m.ktensor", "new.csv", says=".ptm files keep a model's labels")
+    assert polyad.json("predict", "m.ktensor", "new.csv", "--match", "number")["rmse"] > 1
+    write_ratings(polyad, "more.csv", range(4, 8), range(5))
+    polyad.fails(1, "predict", "m.ptm", "more.csv", says="'u6', 'u7'")
+    skipping = polyad.json("predict", "m.ptm", "more.csv", "--unseen", "skip")
+    assert (skipping["count"], skipping["skipped"]) == (10, 10) and skipping["rmse"] < 1e-10
+
+
+def test_validation_cells_are_those_of_the_labels(polyad):
+    write_ratings(polyad, "x.csv", range(6), range(5))
+    write_ratings(polyad, "valid.csv", range(1, 6), range(1, 5))
+    words = ("cpd", "x.csv", "-r", "1", "--absent", "unknown", "--ridge", "1e-6", "--validation")
+    assert polyad.json(*words, "valid.csv")["validation_rmse"] < 1e-3
+    write_ratings(polyad, "more.csv", range(4, 8), range(5))
+    told = polyad.run(*words, "more.csv", "--json", "more.json")
+    assert told.status == 0 and "10 cells of more.csv left out: their labels are not in x.csv" in told.err
+    polyad.write("plain.tns", "".join(f"{u + 1} {f + 1} {(u + 1) * (f + 1)}\n" for u in range(6) for f in range(5)))
+    assert polyad.json(*words, "plain.tns")["validation_rmse"] < 1e-3  # no labels: by number
+    write_ratings(polyad, "others.csv", range(8, 10), range(5))
+    polyad.fails(1, *words, "others.csv", says="validation")
+
+
 def test_few_free_cells_are_told(polyad):
     """Of each row of four cells three are taken, so that six negatives become one."""
     polyad.write("x.tns", "".join(f"{i} {j} 1\n" for i in range(1, 11) for j in range(1, 4)) + "1 4 1\n")
@@ -180,6 +220,6 @@ def test_better_than_biases_alone(polyad):
     for name, words in {"biases": ["-r", "1", "--ridge", "1e30"],
                         "model": ["-r", "4", "--ridge", "5"]}.items():
         polyad.ok("cpd", "f-train.ptn", "--absent", "unknown", "--biases", "--validation",
-                  "f-validation.ptn", "--max-iters", "15", "-o", "f.ktensor", *words)
-        errors[name] = polyad.json("predict", "f.ktensor", "f-test.ptn")["rmse"]
+                  "f-validation.ptn", "--max-iters", "15", "-o", "f.ptm", *words)
+        errors[name] = polyad.json("predict", "f.ptm", "f-test.ptn")["rmse"]
     assert errors["model"] < 0.6 * errors["biases"]

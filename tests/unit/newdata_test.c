@@ -255,6 +255,13 @@ static void labels_find_their_rows(void **state) {
                pd_tensor_value(matched, p) == pd_tensor_value(tensor, q);
     assert_int_equal(found, 1);
   }
+  polyad_tensor *without_model;
+  ALS_OK(context,
+         polyad_tensor_match(context, NULL, labels, tensor, &options, NULL, &without_model));
+  assert_int_equal(polyad_tensor_hash(without_model), polyad_tensor_hash(matched));
+  polyad_tensor_destroy(without_model);
+  assert_int_equal(polyad_tensor_match(context, NULL, NULL, tensor, &options, NULL, &without_model),
+                   POLYAD_INVALID_ARGUMENT);
   polyad_tensor_destroy(matched);
   polyad_tensor_destroy(labels);
   polyad_ktensor_destroy(part);
