@@ -6,6 +6,8 @@
 >>> model.top(component=0, mode=1)                      # doctest: +SKIP
 """
 
+from typing import TYPE_CHECKING
+
 from . import _load as _load  # before all that needs the native module
 from ._anomalies import Anomalies, anomalies
 from ._algorithms import cp_als, formats, gcp_objective, generate, innerprod, mttkrp, norm, version
@@ -28,6 +30,19 @@ from ._types import (Anomaly, DeviceInfo, FormatInfo, FormatParameter, Predictio
                      UpdateInfo)
 from ._update import Updater, update
 from .estimators import CPDecomposition, EntryKFold, TuckerDecomposition
+
+if TYPE_CHECKING:
+    from . import plot as plot
+else:
+    def __getattr__(name):
+        """``polyad.plot``, which imports matplotlib, is imported when it is asked for."""
+        if name != "plot":
+            raise AttributeError(f"module 'polyad' has no attribute {name!r}")
+        from importlib import import_module
+        return import_module("polyad.plot")
+
+    def __dir__():
+        return [*globals(), "plot"]
 
 read = SparseTensor.read
 __version__ = version()

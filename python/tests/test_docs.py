@@ -11,12 +11,15 @@ import pytest
 import polyad
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = ["docs/python/tutorial.md", "docs/python/coming-from.md", "docs/python/install.md",
-         "docs/project.md", "python/README.md", "README.md"]
 
 
 def blocks(page):
     return re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.M | re.S)
+
+
+PAGES = ["python/README.md", "README.md",
+         *(page for page in sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
+           if blocks(page))]
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -24,13 +27,27 @@ def test_code_blocks_run(page, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib").use("Agg")
     pytest.importorskip("pandas")
     found = blocks(page)
-    assert found, f"{page} has no code block"
     (tmp_path / "data").symlink_to(ROOT / "data")
     polyad.read(ROOT / "data/nycflights13.tns.gz").save(tmp_path / "flights.csv")
     monkeypatch.chdir(tmp_path)
     names = {}
     for number, block in enumerate(found):
         exec(compile(block, f"{page}, block {number + 1}", "exec"), names)
+
+
+def test_pages_are_found():
+    assert {"README.md", "docs/python/tutorial.md", "docs/theory/tucker.md"} <= set(PAGES) and all(map(blocks, PAGES))
+
+
+def test_pictures_need_no_import_of_their_own():
+    pytest.importorskip("matplotlib")
+    code = "import polyad; polyad.plot.components; assert 'plot' in dir(polyad)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    first = subprocess.run([sys.executable, "-c", "import polyad, sys; print('matplotlib' in sys.modules)"],
+                           check=True, text=True, capture_output=True)
+    assert first.stdout == "False\n"
+    with pytest.raises(AttributeError, match="has no attribute 'plott'"):
+        polyad.plott
 
 
 def test_reference_is_up_to_date():
