@@ -75,6 +75,12 @@ _polyad() {
       return
       ;;
   esac
+  # --precision=f32 is three words.
+  if [ "$current" = = ]; then
+    current=
+  elif [ "$previous" = = ]; then
+    previous=${COMP_WORDS[COMP_CWORD - 2]}
+  fi
   local typed=${COMP_LINE:0:COMP_POINT}
   typed=${typed##*[[:space:]]}
   if [[ $typed == [a-z]*:* && ${COMP_LINE:0:COMP_POINT-${#typed}} == *--format[[:space:]] ]]; then
@@ -95,7 +101,7 @@ _polyad() {
     --unseen) mapfile -t COMPREPLY < <(compgen -W "error skip" -- "$current") ;;
     --svd) mapfile -t COMPREPLY < <(compgen -W "exact randomized" -- "$current") ;;
     --absent) mapfile -t COMPREPLY < <(compgen -W "zero unknown" -- "$current") ;;
-    --algorithm) mapfile -t COMPREPLY < <(compgen -W "als $([ "$command" = rank ] && echo nonnegative) $([ "$command" = cpd ] && echo ccd sgd) apr-mu apr-pdnr apr-pqnr" -- "$current") ;;
+    --algorithm | -a) mapfile -t COMPREPLY < <(compgen -W "als $([ "$command" = rank ] && echo nonnegative) $([ "$command" = cpd ] && echo ccd sgd) apr-mu apr-pdnr apr-pqnr" -- "$current") ;;
     --device) mapfile -t COMPREPLY < <(compgen -W "auto cpu cuda cuda:all opencl cuda,cpu" -- "$current") ;;
     --kind) mapfile -t COMPREPLY < <(compgen -W "cpu cuda opencl" -- "$current") ;;
     --compute) mapfile -t COMPREPLY < <(compgen -W "native f16 bf16 tf32" -- "$current") ;;

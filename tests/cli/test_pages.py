@@ -97,6 +97,9 @@ def test_bash_completes_every_option(polyad, command):
 def test_bash_completes_words(polyad):
     assert complete_bash("polyad ") == {*COMMANDS, "help", "--help", "--version"}
     assert complete_bash("polyad cpd --precision ") == {"f32", "f64"}
+    assert complete_bash("polyad cpd --precision=") == {"f32", "f64"}
+    assert complete_bash("polyad cpd --precision=f3") == {"f32"}
+    assert complete_bash("polyad cpd -a apr-m") == {"apr-mu"}
     assert complete_bash("polyad bench m") == {"mttkrp"}
     names = {row["name"] for row in polyad.json("formats")["formats"]}
     assert complete_bash("polyad cpd --format ") == names | {"auto", "all"}
