@@ -106,10 +106,10 @@ static int parse(struct cpd *cpd, int argc, char **argv) {
                            refuses_streaming(cpd));
   if (cpd->half_rows && (strcmp(cpd->algorithm, "als") != 0 || cli_completes(&cpd->complete)))
     return cli_usage_error("--half-rows is for --algorithm als");
-  if (cpd->half_rows && cpd->nonnegative)
+  if (cpd->half_rows && cpd->nonnegative != NULL)
     return cli_usage_error("--half-rows and --nonnegative exclude each other");
   bool ridge = !isnan(cpd->ridge) && cpd->ridge > 0;
-  if (cli_is_apr(cpd->algorithm) && (cpd->nonnegative || ridge))
+  if (cli_is_apr(cpd->algorithm) && (cpd->nonnegative != NULL || ridge))
     return cli_usage_error("--%s is for --algorithm als", ridge ? "ridge" : "nonnegative");
   status = check_completion(cpd);
   if (status == 0) status = cli_cpd_check_algorithm_options(cpd);
@@ -251,7 +251,7 @@ static polyad_status decompose_als(struct cpd *cpd) {
   options.rank = cpd->rank;
   cli_run_options_set(&cpd->run, &options.run);
   options.ridge = isnan(cpd->ridge) ? 0 : cpd->ridge;
-  options.nonnegative = cpd->nonnegative;
+  options.nonnegative_modes = cpd->nonnegative_modes;
   options.half_rows = cpd->half_rows;
   options.init = cpd->initial != NULL              ? POLYAD_INIT_MODEL
                  : strcmp(cpd->init, "hosvd") == 0 ? POLYAD_INIT_HOSVD
@@ -277,7 +277,7 @@ static polyad_status decompose_known(struct cpd *cpd) {
   cli_run_options_set(&cpd->run, &options.run);
   cli_complete_options_set(&cpd->complete, cpd->algorithm, &options);
   if (!isnan(cpd->ridge)) options.ridge = cpd->ridge;
-  options.nonnegative = cpd->nonnegative;
+  options.nonnegative_modes = cpd->nonnegative_modes;
   options.weights = cpd->weights;
   options.validation = cpd->validation;
   options.init = cpd->initial != NULL ? POLYAD_INIT_MODEL : POLYAD_INIT_RANDOM;
@@ -338,6 +338,20 @@ static int read_others(struct cpd *cpd) {
   return status;
 }
 
+/* What --nonnegative names. Modes have names where the outline is of the whole tensor; of several
+ * processes all fail alike, if one does. */
+static int find_nonnegative(struct cpd *cpd) {
+  int order = polyad_plan_order(cpd->plan), status = 0;
+  const polyad_tensor *names = cpd->session.team == NULL ? cpd->outline : NULL;
+  if (cpd->nonnegative == NULL) return 0;
+  if (strcmp(cpd->nonnegative, CLI_ALL_MODES) == 0)
+    cpd->nonnegative_modes = (UINT32_C(1) << order) - 1;
+  else
+    status =
+        cli_modes_of(names, order, "--nonnegative=", cpd->nonnegative, &cpd->nonnegative_modes);
+  return cli_team_agree(&cpd->session, status);
+}
+
 static int decompose(struct cpd *cpd) {
   struct cli_session *session = &cpd->session;
   cli_iterations_begin(session);
@@ -363,6 +377,7 @@ static cJSON *make_json(const struct cpd *cpd) {
       .algorithm = cpd->algorithm,
       .rank = cpd->rank,
       .absent = cpd->complete.absent,
+      .nonnegative_modes = cpd->nonnegative_modes,
       .run = {.file = cpd->file, .plan = cpd->plan, .info = &cpd->info, .members = cpd->members}};
   return cli_cpd_json(&cpd->session, &result);
 }
@@ -469,6 +484,7 @@ static int run(struct cpd *cpd, int argc, char **argv) {
   if (status == 0) status = build_plan(cpd);
   if (status == 0) status = read_others(cpd);
   if (status == 0) status = settle_outline(cpd);
+  if (status == 0) status = find_nonnegative(cpd);
   if (status == 0) status = decompose(cpd);
   if (status == 0) status = cli_team_gather(session, cpd->plan, &cpd->members);
   cli_phase(CLI_WRITE);

@@ -7,6 +7,7 @@
 struct cli_cpd_result {
   const char *algorithm, *absent; /* "als"; "zero" or "unknown" */
   uint64_t rank;
+  uint32_t nonnegative_modes; /* bit n: mode n from 0 */
   struct cli_run run;
 };
 

@@ -10,7 +10,9 @@ static const struct cli_option option_table[] = {
                "als (default): alternating least squares; for counts,\napr-mu, apr-pdnr, apr-pqnr: "
                "alternating Poisson regression;\nwith --absent unknown, als, ccd or sgd",
                .letter = 'a', .choices = "als apr-mu apr-pdnr apr-pqnr ccd sgd"),
-    CLI_OPTION(struct cpd, FLAG, nonnegative, "nonnegative", NULL, "keep factors nonnegative"),
+    CLI_OPTION(struct cpd, MODES, nonnegative, "nonnegative", "MODES",
+               "keep factors nonnegative: of all modes, or of a list such as\n1,3 or origin,date; "
+               "other factors have any sign"),
     CLI_OPTION(struct cpd, REAL, ridge, "ridge", "X",
                "regularisation: added to the diagonal of the normal equations\n(default 0; with "
                "--absent unknown 0.2)"),

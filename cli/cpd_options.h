@@ -12,7 +12,9 @@ struct cpd {
   struct cli_session session;
   uint64_t rank, top;
   double ridge;
-  bool nonnegative, half_rows;
+  bool half_rows;
+  const char *nonnegative;    /* a list of modes, CLI_ALL_MODES, or NULL */
+  uint32_t nonnegative_modes; /* those of the list, or all: bit n for mode n from 0 */
   const char *algorithm, *format, *variant, *init, *output, *report, *file;
   struct cli_streaming streaming;
   struct cli_run_options run;

@@ -113,6 +113,35 @@ int cli_mode_of(const polyad_tensor *labels, int order, const char *word, size_t
   return (int)number - 1;
 }
 
+/* A name may have a comma: the longest beginning of what is left that is a mode counts. */
+static int next_mode(const polyad_tensor *labels, int order, const char *at, size_t *length) {
+  for (*length = strlen(at); *length > 0; --*length) {
+    int mode = -1;
+    if (at[*length] == '\0' || at[*length] == ',') mode = cli_mode_of(labels, order, at, *length);
+    if (mode >= 0) return mode;
+  }
+  return -1;
+}
+
+int cli_modes_of(const polyad_tensor *labels, int order, const char *option, const char *list,
+                 uint32_t *modes) {
+  char quoted[CLI_QUOTE_BYTES];
+  bool named = false;
+  for (int n = 0; labels != NULL && n < order; ++n)
+    named = named || polyad_tensor_mode_name(labels, n) != NULL;
+  *modes = 0;
+  for (const char *at = list;; ++at) {
+    size_t length;
+    int mode = next_mode(labels, order, at, &length);
+    if (mode < 0 || (*modes >> mode & 1))
+      return cli_usage_error("%s%s found; expected different modes by number (1 to %d)%s", option,
+                             cli_quote(quoted, list), order, named ? " or name" : "");
+    *modes |= UINT32_C(1) << mode;
+    at += length;
+    if (*at == '\0') return 0;
+  }
+}
+
 int cli_mode_or_last(const polyad_tensor *tensor, const char *text, int *mode) {
   char quoted[CLI_QUOTE_BYTES];
   int order = polyad_tensor_order(tensor);

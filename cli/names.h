@@ -32,6 +32,10 @@ int cli_input_format(const char *extension, polyad_read_options *options);
 /** The mode that the first `length` characters of a word name, from 0, by a name that `labels` has,
  * or else by its number; -1: none. `labels`: NULL, or a tensor of this order. */
 int cli_mode_of(const polyad_tensor *labels, int order, const char *word, size_t length);
+/** Different modes from a list such as 1,3, by numbers or by names that `labels` has: bit n of
+ * *modes for mode n from 0. 0, or 2 after an error, in which `option` stands before the list. */
+int cli_modes_of(const polyad_tensor *labels, int order, const char *option, const char *list,
+                 uint32_t *modes);
 /** The mode that --mode names, the last where `text` is NULL. 0, or 2 after an error. */
 int cli_mode_or_last(const polyad_tensor *tensor, const char *text, int *mode);
 /** A tensor file whose extension says its format, or "-". */

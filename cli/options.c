@@ -141,6 +141,10 @@ static int store(const struct cli_option *option, const char *text, void *into) 
   case CLI_FLAG:
     *(bool *)to = true;
     return 0;
+  case CLI_MODES:
+    *(const char **)to = text != NULL ? text : CLI_ALL_MODES;
+    if (text == NULL || *text != '\0') return 0;
+    return cli_usage_error("--%s= is empty; expected %s", option->name, option->argument);
   case CLI_TEXT:
   case CLI_OUTPUT:
   case CLI_RESULT:
@@ -178,8 +182,10 @@ static void print_option(const struct cli_option *option) {
   }
   char left[80], letter[8] = "    ";
   if (option->letter != 0) snprintf(letter, sizeof letter, "-%c, ", option->letter);
-  snprintf(left, sizeof left, "  %s--%s%s%s", letter, option->name,
-           option->argument != NULL ? " " : "", option->argument != NULL ? option->argument : "");
+  bool list = option->kind == CLI_MODES;
+  snprintf(left, sizeof left, "  %s--%s%s%s%s", letter, option->name,
+           option->argument == NULL ? "" : (list ? "[=" : " "),
+           option->argument != NULL ? option->argument : "", list ? "]" : "");
   printf(cli_width(left) > HELP_COLUMN - 1 ? "%s\n%*s" : "%s%*s", left,
          cli_width(left) > HELP_COLUMN - 1 ? HELP_COLUMN : HELP_COLUMN - cli_width(left), "");
   for (const char *line = option->help;;) { /* a line feed goes on in the help's column */
@@ -242,9 +248,11 @@ static void make_tables(const struct cli_usage *usage, struct option *longs, cha
   for (int k = 0; k < usage->option_count; ++k) {
     const struct cli_option *option = &usage->options[k];
     if (option->kind == CLI_GROUP) continue;
-    bool takes = option->kind != CLI_FLAG;
-    longs[count++] =
-        (struct option){option->name, takes ? required_argument : no_argument, NULL, 256 + k};
+    bool takes = CLI_TAKES_WORD(option);
+    int argument = takes                       ? required_argument
+                   : option->kind == CLI_MODES ? optional_argument
+                                               : no_argument;
+    longs[count++] = (struct option){option->name, argument, NULL, 256 + k};
     if (option->letter == 0) continue;
     *shorts++ = option->letter;
     if (takes) *shorts++ = ':';
@@ -299,7 +307,10 @@ int cli_parse(const struct cli_usage *usage, int argc, char **argv, void *into, 
                              find(usage, optopt)->argument);
     int status = store(find(usage, result), optarg, into);
     if (status != 0) return status;
-    cli_parsed_add(find(usage, result)->name, optarg);
+    if (find(usage, result)->kind == CLI_MODES)
+      cli_parsed_add_list(find(usage, result)->name, optarg);
+    else
+      cli_parsed_add(find(usage, result)->name, optarg);
   }
   *first = optind;
   for (int k = optind; k < argc; ++k)

@@ -6,6 +6,7 @@
 
 enum cli_kind {
   CLI_FLAG,   /* bool: set to true */
+  CLI_MODES,  /* const char *: a list of modes behind =, or all of them, CLI_ALL_MODES */
   CLI_TEXT,   /* const char * */
   CLI_OUTPUT, /* const char *: the name of what the option writes */
   CLI_RESULT, /* the same, of what the same run writes again to the same bytes; a decomposition's
@@ -18,6 +19,12 @@ enum cli_kind {
   CLI_SIZE,   /* uint64_t: bytes, such as 4G; "auto" is 0 */
   CLI_GROUP   /* a heading in the help */
 };
+
+/** What an option of kind CLI_MODES stores where no list was given. */
+#define CLI_ALL_MODES ""
+
+/** Whether the value of an option is the word behind it. */
+#define CLI_TAKES_WORD(option) ((option)->kind != CLI_FLAG && (option)->kind != CLI_MODES)
 
 struct cli_option {
   const char *name;

@@ -41,17 +41,28 @@ void cli_parsed_add(const char *option, const char *value) {
   if (value != NULL) add_word(value);
 }
 
+void cli_parsed_add_list(const char *option, const char *list) {
+  size_t bytes = strlen("--=") + strlen(option) + (list != NULL ? strlen(list) : 0) + 1;
+  char *word = malloc(bytes);
+  files = false;
+  if (word == NULL) return;
+  snprintf(word, bytes, "--%s%s%s", option, list != NULL ? "=" : "", list != NULL ? list : "");
+  add_word(word);
+  free(word);
+}
+
 static bool takes_value(const char *option) {
   for (int k = 0; k < of.option_count; ++k)
     if (of.options[k].name != NULL && strcmp(of.options[k].name, option) == 0)
-      return of.options[k].kind != CLI_FLAG;
+      return CLI_TAKES_WORD(&of.options[k]);
   return false;
 }
 
 bool cli_parsed_has(const char *option) {
   for (size_t k = 0; k < count && strcmp(words[k], "--") != 0; ++k) {
     const char *name = words[k] + strlen("--");
-    if (strcmp(name, option) == 0) return true;
+    size_t length = strcspn(name, "="); /* a list of modes stands behind it */
+    if (length == strlen(option) && memcmp(name, option, length) == 0) return true;
     if (takes_value(name)) ++k;
   }
   return false;

@@ -10,6 +10,8 @@ void cli_parsed_begin(const struct cli_usage *usage);
 /** Adds an option by its long name, with its value (NULL: it has none), or, without a name, a file.
  *  Files come last. */
 void cli_parsed_add(const char *option, const char *value);
+/** Adds an option of kind CLI_MODES: with its list, unless that is NULL, in one word. */
+void cli_parsed_add_list(const char *option, const char *list);
 /** Whether an option was given, by its long name. */
 bool cli_parsed_has(const char *option);
 /** Number of words. */

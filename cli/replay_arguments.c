@@ -2,22 +2,25 @@
  *
  * The manifest may have been made by anybody. Its words are therefore read by the table of options
  * of its command, as getopt reads them afterwards: an option by its whole name, its value in a word
- * of its own, then -- and files. Results, whose options are of kind CLI_RESULT or which are the
- * last files, go into the directory under their last names; other options that write are left out
- * with their values; the object goes to standard output, and the number of threads, on which
- * rounding depends, is that of the recorded run. */
+ * of its own (a list of modes behind = in the same one), then -- and files. Results, whose options
+ * are of kind CLI_RESULT or which are the last files, go into the directory under their last names;
+ * other options that write are left out with their values; the object goes to standard output, and
+ * the number of threads, on which rounding depends, is that of the recorded run. */
 #include "replay_arguments.h"
 #include "text.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The option that a word names in full, or NULL. */
+/* The option that a word names in full, perhaps with a list of modes behind =, or NULL. */
 static const struct cli_option *option_of(const struct cli_usage *usage, const char *word) {
   if (strncmp(word, "--", 2) != 0) return NULL;
   for (int k = 0; k < usage->option_count; ++k) {
     const struct cli_option *option = &usage->options[k];
-    if (option->kind != CLI_GROUP && strcmp(option->name, word + 2) == 0) return option;
+    size_t length = option->kind == CLI_MODES ? strcspn(word + 2, "=") : strlen(word + 2);
+    if (option->kind != CLI_GROUP && strlen(option->name) == length &&
+        memcmp(option->name, word + 2, length) == 0)
+      return option;
   }
   return NULL;
 }
@@ -88,8 +91,8 @@ static int copy_words(struct cli_replay_arguments *replay, const struct cli_usag
   char quoted[CLI_QUOTE_BYTES];
   for (; word != NULL && strcmp(word->valuestring, "--") != 0; word = word->next) {
     const struct cli_option *option = option_of(usage, word->valuestring);
-    const cJSON *value = option != NULL && option->kind != CLI_FLAG ? word->next : NULL;
-    if (option == NULL || (value == NULL && option->kind != CLI_FLAG))
+    const cJSON *value = option != NULL && CLI_TAKES_WORD(option) ? word->next : NULL;
+    if (option == NULL || (value == NULL && CLI_TAKES_WORD(option)))
       return cli_failure(
           "%s: the manifest has the option %s; expected options as a run writes them", replay->file,
           cli_quote(quoted, word->valuestring));

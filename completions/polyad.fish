@@ -85,7 +85,8 @@ for __polyad_command in (__polyad_commands | string replace -r '\t.*' '' | strin
         set -l parts (string split \t -- $line)
         set -l options -l $parts[2] -d $parts[4]
         test -n "$parts[1]"; and set -a options -s $parts[1]
-        if test -n "$parts[3]"
+        # what an option may have behind = or not, as in [=MODES], is no word of its own
+        if test -n "$parts[3]"; and not string match -q '[=*' -- $parts[3]
             if __polyad_is_file $parts[3]
                 set -a options -r
             else

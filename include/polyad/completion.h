@@ -37,7 +37,10 @@ typedef struct polyad_cp_complete_options {
   int nonnegative;    /**< non-zero: the components stay nonnegative; biases may have any sign */
   int biases;         /**< non-zero: the model has the mean of the observed values and a bias for
                            every index of every mode */
-  double bias_ridge;  /**< lambda_b of the objective; default 0.2 */
+  uint32_t nonnegative_modes;   /**< where `nonnegative` is 0: the modes in which the components do,
+                                     bit n for mode n. Bits from the tensor's order on: an error. Not
+                                     for CCD on a GPU. Default 0: none */
+  double bias_ridge;            /**< lambda_b of the objective; default 0.2 */
   const polyad_tensor *weights; /**< weights of the observations, at least 0, in a tensor with the
                                      plan's cells; NULL (default): all one. A weight of 0 is one
                                      of an unknown cell */
@@ -89,7 +92,8 @@ POLYAD_API void polyad_cp_complete_options_init(polyad_cp_complete_options *opti
  *  @param[out] info   may be NULL
  *  @return POLYAD_INVALID_ARGUMENT; POLYAD_MISMATCH (weights of other cells, validation outside the
  *  plan's dims, initial model or checkpoint of another tensor or rank); POLYAD_UNSUPPORTED for a
- *  plan on another device or on two, for SGD on a GPU, for ALS there with more than 1024 columns
+ *  plan on another device or on two, for SGD on a GPU, for CCD there with some modes nonnegative
+ *  and some not, for ALS there with more than 1024 columns
  *  (rank, and one with biases), or for a mode longer than 2^32; POLYAD_NUMERICAL;
  *  POLYAD_MEMORY_LIMIT, POLYAD_OUT_OF_MEMORY, POLYAD_IO */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_cp_complete(

@@ -18,8 +18,12 @@ typedef struct polyad_cp_als_options {
   uint64_t rank;          /**< number of components R, at least 1 */
   polyad_init init;       /**< default POLYAD_INIT_RANDOM */
   const polyad_ktensor *initial; /**< first factors for POLYAD_INIT_MODEL; weights are ignored */
-  int nonnegative;               /**< non-zero: factors stay nonnegative (HALS; A. Cichocki and
+  int nonnegative;               /**< non-zero: all factors stay nonnegative (HALS; A. Cichocki and
                                       A.-H. Phan 2009) */
+  uint32_t nonnegative_modes;    /**< where `nonnegative` is 0: the modes whose factors do, bit n
+                                      for mode n; the other factors are those of least squares, of
+                                      any sign. Bits from the tensor's order on: an error. Default
+                                      0: none */
   double ridge;                  /**< added to the diagonal of the normal equations; default 0 */
   int half_rows; /**< non-zero: factors are kept in bfloat16, which kernels gather at half the
                       bytes, from the second iteration on until the fit grows by less than ten times

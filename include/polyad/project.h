@@ -15,7 +15,8 @@ typedef enum polyad_model_kind {
   POLYAD_KIND_AUTO = 0,        /**< POLYAD_KIND_NONNEGATIVE when no number of the model is negative,
                                     else POLYAD_KIND_SIGNED */
   POLYAD_KIND_SIGNED = 1,      /**< rows by least squares */
-  POLYAD_KIND_NONNEGATIVE = 2, /**< rows by least squares, no entry below 0 */
+  POLYAD_KIND_NONNEGATIVE = 2, /**< rows by least squares, no entry below 0: of polyad_project(),
+                                    whatever the signs of the other modes' factors */
   POLYAD_KIND_POISSON = 3      /**< rates of counts, as of polyad_cp_apr(): rows of the largest
                                     Poisson likelihood, no entry below 0 */
 } polyad_model_kind;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,14 +19,14 @@ from ._plan import plan_of, rank_argument
 from ._run import decompose, run_info
 from ._tensor import SparseTensor, as_tensor
 from ._tucker_model import TuckerTensor
-from ._types import (CPInit, CPLike, Floats, FormatInfo, FormatParameter, Loss, Matrices, OnInterrupt,
-                     Precision, Seed)
+from ._types import (CPInit, CPLike, Floats, FormatInfo, FormatParameter, Loss, Matrices, Mode,
+                     OnInterrupt, Precision, Seed)
 
 
 def cp_als(x: Any, rank: int | None = None, *, tol: float = 1e-4, max_iters: int = 50,
            max_seconds: float = 0.0, init: CPInit | KruskalTensor | Matrices | CPLike = "random",
            seed: Seed = 0, restarts: int = 1, keep_starts: bool = False,
-           nonnegative: bool = False, ridge: float = 0.0, half_rows: bool = False,
+           nonnegative: bool | Collection[Mode] = False, ridge: float = 0.0, half_rows: bool = False,
            device: str = "auto", format: str = "auto", precision: Precision | None = None,
            threads: int | None = None, variant: str = "auto", checkpoint: Any = None,
            checkpoint_every: int = 10, resume: Any = None, callback: Callback | None = None,
@@ -60,8 +60,9 @@ def cp_als(x: Any, rank: int | None = None, *, tol: float = 1e-4, max_iters: int
         nonzeros. ``info["starts"]`` says how each ended (``objective``, the fit).
     keep_starts : bool
         Keep the model of every start: ``[start["model"] for start in model.info["starts"]]``.
-    nonnegative : bool
-        Keep factors nonnegative (HALS).
+    nonnegative : bool or sequence of modes
+        Keep all factors nonnegative (HALS), or those of some modes, by numbers or names; the others
+        are those of least squares, of any sign. ``info["nonnegative"]`` lists the modes.
     ridge : float
         Added to the diagonal of the normal equations.
     half_rows : bool
@@ -99,15 +100,14 @@ def cp_als(x: Any, rank: int | None = None, *, tol: float = 1e-4, max_iters: int
     """
     options = ffi.new("polyad_cp_als_options *")
     lib.polyad_cp_als_options_init(options)
-    options.ridge, options.nonnegative = real(ridge, "ridge"), switch(nonnegative, "nonnegative")
-    options.half_rows = switch(half_rows, "half_rows")
+    options.ridge, options.half_rows = real(ridge, "ridge"), switch(half_rows, "half_rows")
     choice = {"format": format, "precision": precision, "device": device, "threads": threads,
               "variant": variant, "comm": comm}
     run = {"tol": tol, "max_iters": max_iters, "max_seconds": max_seconds, "init": init,
            "restarts": restarts, "keep_starts": keep_starts, "checkpoint": checkpoint,
            "checkpoint_every": checkpoint_every,
            "resume": resume, "seed": seed, "callback": callback, "verbose": verbose,
-           "on_interrupt": on_interrupt}
+           "on_interrupt": on_interrupt, "nonnegative": nonnegative}
     return decompose(x, rank, choice, lib.polyad_cp_als, options, run, run_info)
 
 

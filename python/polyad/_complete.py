@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -23,7 +23,7 @@ from ._types import (CompleteAlgorithm, CPLike, MatchBy, Matrices, Mode, OnInter
 
 
 def cp_complete(x: Any, rank: int | None = None, *, algorithm: CompleteAlgorithm = "als", weights: Any = None,
-                biases: bool = False, nonnegative: bool = False, ridge: float = 0.2,
+                biases: bool = False, nonnegative: bool | Collection[Mode] = False, ridge: float = 0.2,
                 bias_ridge: float = 0.2, ridge_by_count: bool = False,
                 validation: float | Any | None = None, patience: int = 5, learn_rate: float = 0.3,
                 tol: float = 1e-4, max_iters: int = 500, max_seconds: float = 0.0,
@@ -53,8 +53,9 @@ def cp_complete(x: Any, rank: int | None = None, *, algorithm: CompleteAlgorithm
     biases : bool
         Add the entries' mean and a bias for every index of every mode. The model then has one more
         component for each mode, the last ones, with a column of equal entries in all other modes.
-    nonnegative : bool
-        Keep the components (not the biases) nonnegative.
+    nonnegative : bool or sequence of modes
+        Keep the components (not the biases) nonnegative, in all modes or in some, by numbers or
+        names. "ccd" on a GPU keeps all modes so or none.
     ridge, bias_ridge : float
         Regularisation of components and biases.
     ridge_by_count : bool
@@ -109,7 +110,7 @@ def cp_complete(x: Any, rank: int | None = None, *, algorithm: CompleteAlgorithm
     options.method, options.learn_rate = methods[algorithm], real(learn_rate, "learn_rate")
     options.ridge, options.bias_ridge = real(ridge, "ridge"), real(bias_ridge, "bias_ridge")
     options.ridge_by_count, options.biases = switch(ridge_by_count, "ridge_by_count"), switch(biases, "biases")
-    options.nonnegative, options.patience = switch(nonnegative, "nonnegative"), index(patience, "patience")
+    options.patience = index(patience, "patience")
     kept = _observations(options, x, weights, validation)
     if algorithm == "sgd" and device == "auto" and not isinstance(x, Plan):
         device = "cpu"  # where alone it runs
@@ -120,7 +121,7 @@ def cp_complete(x: Any, rank: int | None = None, *, algorithm: CompleteAlgorithm
            "restarts": restarts, "keep_starts": keep_starts, "checkpoint": checkpoint,
            "checkpoint_every": checkpoint_every,
            "resume": resume, "seed": seed, "callback": callback, "verbose": verbose,
-           "on_interrupt": on_interrupt}
+           "on_interrupt": on_interrupt, "nonnegative": nonnegative}
     model = decompose(x, rank, choice, lib.polyad_cp_complete, options, run, _complete_info)
     del kept  # they had to live until now
     return model

@@ -18,7 +18,7 @@ import signal
 import threading
 import warnings
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Callable
 
 import numpy as np
@@ -285,6 +285,34 @@ def mode_order(modes: Any, names: Sequence[str | None], owner: str) -> list[int]
     if sorted(order) != list(range(len(names))):
         raise ValueError(f"{list(modes)} is no permutation of the {owner}'s {len(names)} modes")
     return order
+
+
+def nonnegative_modes(value: Any) -> bool | list[Any]:
+    """What ``nonnegative`` says: all modes, none, or a list of them, which mode_bits() looks up in
+    the tensor."""
+    if isinstance(value, (bool, np.bool_)) or (isinstance(value, int) and value in (0, 1)):
+        return bool(value)
+    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
+        raise TypeError("nonnegative must be True, False or a sequence of modes, not "
+                        f"{value!r:.60}")
+    modes = list(value)
+    for mode in modes:
+        if isinstance(mode, (bool, np.bool_)) or not (isinstance(mode, str) or hasattr(mode, "__index__")):
+            raise TypeError(f"nonnegative has {mode!r:.60}; expected numbers or names of modes")
+    return modes
+
+
+def mode_bits(modes: bool | list[Any], names: Sequence[str | None], name: str) -> int:
+    """Modes of a tensor as a set: bit n for mode n; of a list each once."""
+    if isinstance(modes, bool):
+        return (1 << len(names)) - 1 if modes else 0
+    bits = 0
+    for mode in modes:
+        bit = 1 << mode_number(mode, names, "tensor")
+        if bits & bit:
+            raise ValueError(f"{name} has mode {mode!r} twice; expected different modes")
+        bits |= bit
+    return bits
 
 
 def seed_number(seed: Seed) -> int:

@@ -9,7 +9,8 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from ._context import context, encode, index, real, seed_number, switch
+from ._context import (context, encode, index, mode_bits, nonnegative_modes, real, seed_number,
+                       switch)
 from ._device_tensor import DeviceTensor
 from ._errors import Interrupted, text
 from ._factors import FactorModel
@@ -144,9 +145,13 @@ def decompose(x: Any, rank: Any, choice: dict[str, Any], function: Any, options:
     if rank is None:
         rank = x.rank if isinstance(x, Plan) else 16
     options.rank = rank_argument(rank)
+    modes = nonnegative_modes(run["nonnegative"]) if "nonnegative" in run else None
     kept = run_options(options.run, run)
     columns = min(options.rank * options.run.starts, 2**32) if options.run.starts > 1 else 0
     tensor, plan = choose(x, options.rank, choice, expected_sweeps(choice, options.run), columns)
+    if modes is not None:
+        names = (plan if tensor is None else tensor).mode_names
+        options.nonnegative_modes = mode_bits(modes, names, "nonnegative")
 
     def first() -> KruskalTensor:
         given = as_kruskal(run["init"])
@@ -154,7 +159,14 @@ def decompose(x: Any, rank: Any, choice: dict[str, Any], function: Any, options:
         return KruskalTensor(given.weights, [np.asarray(f, dtype) for f in given.factors])
 
     kept += initial(options, run["init"], "KruskalTensor", first)
-    return execute(KruskalTensor, function, plan, tensor, options, choice, run, report)
+
+    def told(info: Any, plan: Plan) -> dict[str, Any]:
+        found = report(info, plan)
+        if modes is not None:
+            found["nonnegative"] = [n for n in range(len(plan.shape)) if options.nonnegative_modes >> n & 1]
+        return found
+
+    return execute(KruskalTensor, function, plan, tensor, options, choice, run, told)
 
 
 def trace_rows(info: Any, names: Sequence[str]) -> list[dict[str, Any]]:

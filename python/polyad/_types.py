@@ -269,6 +269,7 @@ class RunInfo(TypedDict):
     best_restart: int
     regularized_solves: int
     diagnosis: str
+    nonnegative: list[int]
     log_likelihood: float
     kkt_violation: float
     kind: str

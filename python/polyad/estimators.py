@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ._algorithms import cp_als
 from ._apr import cp_apr
 from ._complete import split
-from ._context import Callback
+from ._context import Callback, mode_bits, nonnegative_modes
 from ._convert import array
 from ._errors import NotFittedError
 from ._model import KruskalTensor
@@ -205,7 +205,7 @@ class CPDecomposition(_Decomposition):
     ``algorithm`` is "als" (:func:`polyad.cp_als`, whose parameters these are; ``random_state`` is
     its ``seed`` and ``n_jobs`` its ``threads``), or "mu", "pdnr" or "pqnr" for counts
     (:func:`polyad.cp_apr`; ``max_iters`` None is 50 for "als", else 1000; ``nonnegative`` and
-    ``ridge`` are for "als"). New rows are those of least squares, nonnegative where the model is, and
+    ``ridge`` are for "als"). New rows are those of least squares, nonnegative where their mode is, and
     for counts those of the largest likelihood.
     After :meth:`fit`:
 
@@ -223,8 +223,8 @@ class CPDecomposition(_Decomposition):
 
     def __init__(self, rank: int = 16, *, algorithm: CPAlgorithm = "als", tol: float = 1e-4,
                  max_iters: int | None = None, init: Any = "random", random_state: Seed = 0,
-                 restarts: int = 1, nonnegative: bool = False, ridge: float = 0.0,
-                 device: str = "auto", format: str = "auto", precision: Precision | None = None,
+                 restarts: int = 1, nonnegative: bool | Collection[Mode] = False,
+                 ridge: float = 0.0, device: str = "auto", format: str = "auto", precision: Precision | None = None,
                  n_jobs: int | None = None, callback: Callback | None = None,
                  verbose: bool = False, on_interrupt: OnInterrupt = "raise") -> None:
         self.algorithm = algorithm
@@ -243,7 +243,8 @@ class CPDecomposition(_Decomposition):
         if algorithm == "als":
             self._take(cp_als(given, rank, **parameters))
         else:
-            if any([parameters.pop("nonnegative"), parameters.pop("ridge")]):
+            nonnegative = nonnegative_modes(parameters.pop("nonnegative"))
+            if any([nonnegative, parameters.pop("ridge")]):
                 raise ValueError('nonnegative and ridge are for algorithm "als"')
             self._take(cp_apr(given, rank, algorithm=algorithm, **parameters))
         self.weights_: Floats = self.model_.weights
@@ -267,6 +268,9 @@ class CPDecomposition(_Decomposition):
         """
         if not hasattr(self, "model_"):
             return self.fit(X)
+        if self.algorithm == "als" and 0 < len(self._nonnegative()) < len(self.factors_):
+            raise ValueError("partial_fit keeps the factors of all modes nonnegative or of none; found "
+                             f"nonnegative={self.nonnegative!r:.60}")
         place = self.model_._mode(mode)
         tensor = self._new(X, place)
         going: Updater | None = getattr(self, "_updater", None)
@@ -287,8 +291,14 @@ class CPDecomposition(_Decomposition):
 
     def _rows(self, tensor: SparseTensor, mode: int) -> npt.NDArray[np.float64]:
         kind: ModelKind = ("poisson" if self.algorithm != "als" else
-                           "nonnegative" if self.nonnegative else "signed")
+                           "nonnegative" if mode in self._nonnegative() else "signed")
         return kruskal_rows(tensor, self.model_, mode, kind, self.n_jobs)
+
+    def _nonnegative(self) -> list[int]:
+        """The modes whose factors, and new rows, are nonnegative."""
+        names = self.model_.mode_names
+        bits = mode_bits(nonnegative_modes(self.nonnegative), names, "nonnegative")
+        return [mode for mode in range(len(names)) if bits >> mode & 1]
 
     def _with_rows(self, rows: npt.NDArray[Any], mode: int) -> KruskalTensor:
         model = self.model_

@@ -239,8 +239,7 @@ def test_numbers_and_switches_of_other_types():
             "kappa_tol must be a number, not str": lambda: polyad.cp_apr(x, 1, kappa_tol="0"),
             "learn_rate must be a number, not str": lambda: polyad.cp_complete(x, 1, learn_rate="0"),
             "noise must be a number, not str": lambda: polyad.generate((3, 3), 2, rank=1, noise="a"),
-            r"nonnegative must be True or False, not \[0, 1\]": lambda: polyad.cp_als(x, 1, nonnegative=[0, 1]),
-            "nonnegative must be True or False, not 'no'": lambda: polyad.cp_als(x, 1, nonnegative="no"),
+            r"half_rows must be True or False, not \[0, 1\]": lambda: polyad.cp_als(x, 1, half_rows=[0, 1]),
             "keep_starts must be True or False, not 'no'": lambda: polyad.cp_als(x, 1, keep_starts="no"),
             "tune must be True or False, not 2": lambda: polyad.Plan(x, 1, tune=2)}.items():
         with pytest.raises(TypeError, match=f"^{says}$"):

@@ -1,11 +1,13 @@
 """CP-ALS: golden values, options, interruption, threads."""
 
 import os
+import re
 import signal
 import threading
 
 import numpy as np
 import pytest
+import scipy.optimize
 
 import polyad
 from raised_fit import raise_fit
@@ -66,6 +68,71 @@ def test_same_seed_same_bits(random_tensor):
     assert all(np.array_equal(p, q) for p, q in zip(a.factors, b.factors))
     c = polyad.cp_als(x, 3, seed=8)
     assert not np.array_equal(a.factors[0], c.factors[0])
+
+
+def least_rows(dense, factors, mode, nonnegative):
+    """SciPy's answer to a mode's problem, with the other modes' factors as they are."""
+    others = [f for n, f in enumerate(factors) if n != mode]
+    product = np.einsum("ir,jr->ijr", *others).reshape(-1, factors[0].shape[1])
+    unfolded = np.moveaxis(dense, mode, 0).reshape(dense.shape[mode], -1)
+    if nonnegative:
+        return np.array([scipy.optimize.nnls(product, row)[0] for row in unfolded])
+    return np.linalg.lstsq(product, unfolded.T, rcond=None)[0].T
+
+
+@pytest.mark.parametrize("complete", [False, True])
+@pytest.mark.parametrize("modes", [(0,), (1, 2), (0, 2), (2,), (0, 1, 2), ()])
+def test_some_modes_nonnegative(modes, complete):
+    """At the end every factor is the answer to its own least-squares problem, with a bound or not."""
+    random = np.random.default_rng(3)
+    truth = [random.standard_normal((length, 2)) for length in (8, 7, 6)]
+    for mode in modes:
+        truth[mode] = np.maximum(truth[mode], 0)
+    dense = np.einsum("ir,jr,kr->ijk", *truth) + 0.1 * random.standard_normal((8, 7, 6))
+    run = {"nonnegative": modes, "tol": 0, "max_iters": 3000}
+    if complete:  # with all cells known and no ridge it is the same problem
+        model = polyad.cp_complete(dense, 2, ridge=0, **(run | {"tol": 1e-15}))
+    else:
+        model = polyad.cp_als(dense, 2, **run)
+    assert model.info["nonnegative"] == list(modes)
+    for mode, factor in enumerate(model.factors):
+        rows = least_rows(dense, model.factors, mode, mode in modes)
+        assert np.allclose(factor * model.weights, rows, atol=1e-6 * np.abs(rows).max())
+        assert (factor.min() >= 0) == (mode in modes)
+        assert mode not in modes or (factor == 0).any()
+
+
+def test_how_modes_are_named(tmp_path):
+    dense = np.random.default_rng(1).standard_normal((5, 4, 3))
+    rows = [f"{i},{j},{k},{value:.17g}" for (i, j, k), value in np.ndenumerate(dense)]
+    (tmp_path / "x.csv").write_text("\n".join(["user,item,day,value", *rows]))
+    x = polyad.SparseTensor.read(tmp_path / "x.csv")
+    for modes, found in ((True, [0, 1, 2]), (False, []), (["item"], [1]), ({"user", 2}, [0, 2]),
+                         (np.array([0, 1]), [0, 1]), ([-1], [2]), ([], []), (("item", 0), [0, 1])):
+        assert polyad.cp_als(x, 2, nonnegative=modes, max_iters=3).info["nonnegative"] == found
+    wrong = {"nonnegative must be True, False or a sequence of modes, not 'item'": "item",
+             "nonnegative must be True, False or a sequence of modes, not {0: True}": {0: True},
+             "nonnegative must be True, False or a sequence of modes, not 2": 2,
+             "nonnegative must be True, False or a sequence of modes, not None": None,
+             "nonnegative has True; expected numbers or names of modes": [True, False, True],
+             "nonnegative has 0.5; expected numbers or names of modes": [0.5]}
+    for says, modes in wrong.items():
+        for function in (polyad.cp_als, polyad.cp_complete):
+            with pytest.raises(TypeError, match=f"^{re.escape(says)}$"):
+                function(x, 2, nonnegative=modes)
+    for says, modes in (("nonnegative has mode 0 twice", ["user", 0]), ("has no mode 'week'", ["week"]),
+                        ("mode 3 does not exist", [3])):
+        with pytest.raises(ValueError, match=says):
+            polyad.cp_als(x, 2, nonnegative=modes)
+
+
+def test_a_resumed_run_has_the_same_modes_nonnegative(tmp_path, random_tensor):
+    x, state = random_tensor(), tmp_path / "state"
+    first = polyad.cp_als(x, 2, nonnegative=[0, 2], checkpoint=state, max_iters=4)
+    again = polyad.cp_als(x, 2, nonnegative=[2, 0], resume=state, max_iters=4)
+    assert again == first
+    with pytest.raises(ValueError, match="nonnegative in modes 0,2; expected in modes 1"):
+        polyad.cp_als(x, 2, nonnegative=[1], resume=state, max_iters=4)
 
 
 def test_options(random_tensor):

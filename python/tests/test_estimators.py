@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+import scipy.optimize
 
 import polyad
 
@@ -68,6 +69,23 @@ def test_nonnegative_rows_are_optimal(exact):
     scale = np.abs(gradient).max() + 1
     assert rows.min() >= 0 and gradient.min() > -1e-6 * scale
     assert np.abs(rows * gradient).max() < 1e-6 * scale
+
+
+def test_rows_of_some_modes_are_nonnegative():
+    """As the factor of their mode is, whatever the signs of the others."""
+    random = np.random.default_rng(5)
+    truth = [np.maximum(random.standard_normal((12, 2)), 0), random.standard_normal((6, 2)),
+             random.standard_normal((5, 2))]
+    x = np.einsum("ir,jr,kr->ijk", *truth) + 0.3 * random.standard_normal((12, 6, 5))
+    estimator = polyad.CPDecomposition(2, nonnegative=[0]).fit(x)
+    product = np.einsum("jr,kr->jkr", *estimator.factors_[1:]).reshape(-1, 2)
+    new = random.standard_normal((9, 6, 5))
+    expected = np.array([scipy.optimize.nnls(product, row)[0] for row in new.reshape(9, -1)])
+    assert (expected == 0).any()
+    np.testing.assert_allclose(estimator.transform(new), expected, atol=1e-9)
+    assert estimator.transform(random.standard_normal((12, 4, 5)), mode=1).min() < 0
+    with pytest.raises(ValueError, match=r"partial_fit keeps .* or of none; found nonnegative=\[0\]"):
+        estimator.partial_fit(new)
 
 
 def test_rows_of_counts_are_optimal():

@@ -84,6 +84,15 @@ def test_nonnegative_rows(seed):
     assert np.allclose(found.factors[0], expected, rtol=1e-8, atol=1e-9)
 
 
+def test_nonnegative_rows_beside_factors_of_any_sign():
+    model, dense = plant(1, rank=3), np.random.default_rng(1).standard_normal((20, 6, 5))
+    found = model.project(sparse(dense), 0, kind="nonnegative")
+    product = khatri_rao(model, 0)
+    expected = np.array([scipy.optimize.nnls(product, row)[0] for row in unfold(dense, 0)])
+    assert min(f.min() for f in model.factors) < 0 and (expected == 0).any()
+    assert np.allclose(found.factors[0], expected, rtol=1e-8, atol=1e-9)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_poisson_rows_meet_the_optimality_conditions(seed):
     """The likelihood is concave: where the conditions of Karush, Kuhn and Tucker hold, the row is
@@ -210,7 +219,7 @@ def test_unseen_labels():
     (dict(mode=[0, 1, 2]), "expected 1 to 2"), (dict(mode=[0, 0]), "different ones"),
     (dict(mode=3), "does not exist"), (dict(mode=0, kind="x"), "kind 'x' is unknown"),
     (dict(mode=0, rows="x"), "rows 'x'"), (dict(mode=0, match="x"), "match 'x'"),
-    (dict(mode=0, kind="nonnegative"), "negative number"),
+    (dict(mode=0, kind="poisson"), "negative number"),
     (dict(mode=0, fixed={(1, 0): 1}), "expected one of the projected modes"),
     (dict(mode=0, fixed={(0, 9): 1}), "component 9"), (dict(mode=0, fixed={0: 1}), "has the key 0"),
     (dict(mode=0, fixed={(0, 0): float("nan")}), "finite"),

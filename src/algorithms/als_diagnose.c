@@ -113,6 +113,6 @@ polyad_status pd_als_diagnose(const struct pd_als *als, const struct pd_componen
   report_breakdown(als, info);
   report_fallbacks(als, info);
   pd_run_say_pairs(als->context, als->model->rank, order, cosine, info);
-  if (als->options->nonnegative || als->options->ridge != 0) return POLYAD_OK;
+  if (als->nonnegative != 0 || als->options->ridge != 0) return POLYAD_OK;
   return report_empty_slices(als, info);
 }

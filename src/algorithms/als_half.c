@@ -45,7 +45,7 @@ polyad_status pd_als_half_check(polyad_context *context, const polyad_plan *plan
                    "format %s has no kernels for half rows; expected one of: %s",
                    plan->format->name, expected);
   }
-  if (options->nonnegative || options->rank < LEAST_RANK)
+  if (options->nonnegative || options->nonnegative_modes != 0 || options->rank < LEAST_RANK)
     return pd_fail(context, POLYAD_UNSUPPORTED,
                    "half rows are for factors of any sign and a rank of at least %d", LEAST_RANK);
   return POLYAD_OK;

@@ -19,7 +19,9 @@ static polyad_status start_by_hosvd(struct pd_als *als) {
 /* HALS needs nonnegative factors; a singular vector's sign means nothing. */
 static void make_nonnegative(struct pd_als *als) {
   for (int n = 0; n < als->order; ++n)
-    for (uint64_t k = 0; k < als->model->dims[n] * als->model->rank; ++k) {
+    for (uint64_t k = 0;
+         pd_nonnegative_in(als->nonnegative, n) && k < als->model->dims[n] * als->model->rank;
+         ++k) {
       if (als->model->type == POLYAD_F64)
         ((double *)als->model->factor[n])[k] = fabs(((double *)als->model->factor[n])[k]);
       else
@@ -53,13 +55,13 @@ polyad_status pd_als_start(void *state, int start) {
       pd_plan_team(als->plan) == NULL)
     return start_on_device(als, start);
   if (als->options->init == POLYAD_INIT_MODEL) {
-    PD_TRY(pd_model_take_initial(als->context, als->plan, als->options->initial,
-                                 als->options->nonnegative != 0, als->model));
+    PD_TRY(pd_model_take_initial(als->context, als->plan, als->options->initial, als->nonnegative,
+                                 als->model));
   } else {
     pd_model_fill_random(als->context, als->plan, start, als->model);
     if (hosvd) {
       PD_TRY(start_by_hosvd(als));
-      if (als->options->nonnegative) make_nonnegative(als);
+      make_nonnegative(als);
     }
   }
   PD_TRY(pd_als_put_model(als));

@@ -67,7 +67,7 @@ struct operands {
  * they are. HALS goes on from the factor as it is; else the first guess is no model yet, which no
  * update holds on to. */
 static struct pd_update update_of(struct pd_als *als, int n, struct operands *of) {
-  bool nonnegative = als->options->nonnegative;
+  bool nonnegative = pd_nonnegative_in(als->nonnegative, n);
   bool slices = n == als->order - 1 && als->slices.data != NULL;
   of->before = pd_plan_own(als->plan, n, &als->factor[n]);
   of->x = pd_plan_own(als->plan, n, &als->spare[n]);
@@ -105,7 +105,7 @@ polyad_status pd_als_update_mode(struct pd_als *const *als, int runs, int n,
                                  const struct pd_als_products *products) {
   polyad_context *context = als[0]->context;
   const struct pd_linalg *linalg = als[0]->linalg;
-  bool nonnegative = als[0]->options->nonnegative;
+  bool nonnegative = pd_nonnegative_in(als[0]->nonnegative, n);
   struct operands operands[PD_SHARED_COLUMNS];
   struct pd_update update[PD_SHARED_COLUMNS];
   struct pd_matrix *m[PD_SHARED_COLUMNS];
@@ -151,7 +151,7 @@ static const uint64_t recorded_nonzeros = UINT64_C(1) << 24;
  * places: it may be recorded once for each way in which they lie. Members of a team meet between
  * their kernels, which no record could hold. */
 static bool may_record(const struct pd_als *als) {
-  return als->device->functions->record_begin != NULL && !als->options->nonnegative &&
+  return als->device->functions->record_begin != NULL && als->nonnegative == 0 &&
          als->run.iteration > als->run.first_iteration + 1 && als->plan->nnz <= recorded_nonzeros &&
          pd_plan_team(als->plan) == NULL;
 }
@@ -206,7 +206,7 @@ static void note_marks(struct pd_als *als) {
 
 /* Updates every factor once (Kolda and Bader 2009, figure 3.3) and computes the fit. */
 static polyad_status als_iterate_update_all(struct pd_als *als, double *seconds) {
-  if (als->options->nonnegative && als->run.iteration > 0) PD_TRY(pd_als_revive(als));
+  if (als->nonnegative != 0 && als->run.iteration > 0) PD_TRY(pd_als_revive(als));
   PD_TRY(run_iteration(als, seconds));
   PD_TRY(pd_als_read_marks(als));
   note_marks(als);
@@ -224,9 +224,11 @@ bool pd_als_fell(const struct pd_als *als) {
 static const double most_caution = 1e4;
 
 /* An iteration after which the fit fell is done once more with more damping, which takes smaller
- * steps where the right-hand sides know little. HALS solves no equations that could be damped. */
+ * steps where the right-hand sides know little. HALS solves no equations that could be damped:
+ * where all modes are nonnegative there is nothing to do. */
 static polyad_status take_care(struct pd_als *als, double *seconds) {
-  while (pd_als_fell(als) && als->caution < most_caution && !als->options->nonnegative) {
+  bool solves = !pd_nonnegative_everywhere(als->nonnegative, als->order);
+  while (solves && pd_als_fell(als) && als->caution < most_caution) {
     PD_TRY(pd_als_go_back(als));
     if (als->halving) /* first of all without what rounds them */
       pd_als_half_end(als);

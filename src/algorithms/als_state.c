@@ -26,7 +26,7 @@ static polyad_status als_state_check_memory(polyad_context *context, const polya
   if (plan->compute != POLYAD_COMPUTE_NATIVE && plan->device->linalg->round != NULL)
     total = pd_add_saturated(total, pd_mul_saturated(plan->dims[plan->order - 1], row));
   total = pd_add_saturated(total, pd_als_half_bytes(plan, options));
-  if (options->nonnegative)
+  if (options->nonnegative || options->nonnegative_modes != 0)
     total = pd_add_saturated(total, pd_mul_saturated(pd_longest(plan->order, plan->dims), row));
   if (options->run.starts > 1) total = pd_mul_saturated(total, 2);
   total = pd_add_saturated(
@@ -59,7 +59,7 @@ static polyad_status als_state_create_matrices(struct pd_als *als) {
   PD_TRY(pd_matrix_create(context, als->device, POLYAD_F64, 1, rank, &als->lambda));
   PD_TRY(pd_matrix_create(context, als->device, POLYAD_F64, 1, rank, &als->lambda_before));
   PD_TRY(pd_matrix_create(context, als->device, POLYAD_F64, rank, rank, &als->v));
-  if (!als->options->nonnegative) return POLYAD_OK;
+  if (als->nonnegative == 0) return POLYAD_OK;
   return pd_factor_create(context, als->device, plan->type, pd_longest(plan->order, plan->dims),
                           rank, &als->m);
 }
@@ -106,6 +106,8 @@ polyad_status pd_als_create(polyad_context *context, const polyad_plan *plan,
   als->device = plan->device;
   als->linalg = plan->device->linalg;
   als->order = plan->order;
+  als->nonnegative =
+      pd_nonnegative_modes(options->nonnegative, options->nonnegative_modes, plan->order);
   als->norm_squared =
       ldexp(plan->norm_square_scaled, 2 * (plan->norm_exponent - plan->value_exponent));
   als->run = (struct pd_run){.context = context,
@@ -273,9 +275,8 @@ static polyad_status take_loaded(struct pd_als *als) {
 polyad_status pd_als_save(void *state, struct pd_archive *archive) {
   struct pd_als *als = state;
   PD_TRY(pd_archive_option(archive, "rank", (double)als->options->rank));
-  /* Half rows, 2 here, and nonnegative factors exclude each other. */
-  double kind = als->options->half_rows ? 2 : als->options->nonnegative != 0;
-  PD_TRY(pd_archive_option(archive, "nonnegative", kind));
+  /* Half rows and nonnegative factors exclude each other. */
+  PD_TRY(pd_nonnegative_archive(archive, als->nonnegative, als->order, als->options->half_rows));
   PD_TRY(pd_archive_option(archive, "ridge", als->options->ridge));
   PD_TRY(save_numbers(als, archive));
   PD_TRY(pd_archive_matrix(archive, "weights", &als->lambda, als->host_lambda));

@@ -3,6 +3,7 @@
 #define PD_ALS_STATE_H
 
 #include "algorithms/method.h"
+#include "algorithms/nonnegative.h"
 #include "linalg/linalg.h"
 #include "plan/plan.h"
 #include "tensor/ktensor.h"
@@ -27,7 +28,8 @@ struct pd_als {
   polyad_workspace *workspace;
   struct pd_linalg_work *work;
   int order;
-  double norm_squared; /* of the tensor as the plan's kernels see it */
+  uint32_t nonnegative; /* the modes whose factors stay so: see nonnegative.h */
+  double norm_squared;  /* of the tensor as the plan's kernels see it */
 
   polyad_ktensor *model; /* its arrays are the factors' memory where the device allows; of a team's
                             plan it has the rows of this member's matrices */
@@ -185,7 +187,7 @@ struct pd_als_products {
   void *user;
 };
 /** The update of mode n in an iteration of each of at most PD_SHARED_COLUMNS runs on one plan, all
- *  of them nonnegative or none. */
+ *  with the same modes nonnegative. */
 polyad_status pd_als_update_mode(struct pd_als *const *als, int runs, int n,
                                  const struct pd_als_products *products);
 /** Whether the fit fell by more than rounding explains. */

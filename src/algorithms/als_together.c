@@ -270,7 +270,7 @@ static polyad_status settle(struct together *t, struct job *job, bool *end, poly
 
 static polyad_status begin_iteration(struct pd_als *als) {
   PD_TRY(pd_run_reserve(&als->run, als->run.iteration + 1));
-  return als->options->nonnegative && als->run.iteration > 0 ? pd_als_revive(als) : POLYAD_OK;
+  return als->nonnegative != 0 && als->run.iteration > 0 ? pd_als_revive(als) : POLYAD_OK;
 }
 
 /* The caller wants all runs to end, or time is up: each ends with the model that it has. */

@@ -33,10 +33,10 @@ bool pd_als_can_share(const polyad_plan *plan);
 /** Whether there is room for at least two runs of this rank side by side. */
 bool pd_als_gains_together(polyad_context *context, const polyad_plan *plan, uint64_t rank);
 
-/** Does all tasks, of which all are nonnegative or none; when the caller wants the runs to end,
- * those that have begun hand over what they have. Their models are those of polyad_cp_als(), to
- * rounding: sums over nonzeros may be split between threads at other places, for their number
- * follows from the number of columns. */
+/** Does all tasks, in all of which the same modes are nonnegative; when the caller wants the runs
+ * to end, those that have begun hand over what they have. Their models are those of
+ * polyad_cp_als(), to rounding: sums over nonzeros may be split between threads at other places,
+ * for their number follows from the number of columns. */
 polyad_status pd_als_together(polyad_context *context, const polyad_plan *plan,
                               struct pd_als_tasks *tasks);
 

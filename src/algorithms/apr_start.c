@@ -20,7 +20,7 @@ static polyad_status check_weights(struct pd_apr *apr, const polyad_ktensor *ini
 
 static polyad_status apr_start_take_initial(struct pd_apr *apr) {
   const polyad_ktensor *initial = apr->options->initial;
-  PD_TRY(pd_model_take_initial(apr->context, apr->plan, initial, false, apr->model));
+  PD_TRY(pd_model_take_initial(apr->context, apr->plan, initial, 0, apr->model));
   PD_TRY(check_weights(apr, initial));
   for (int n = 0; n < apr->order; ++n)
     for (uint64_t k = 0; k < initial->dims[n] * initial->rank; ++k) {

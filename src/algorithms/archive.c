@@ -167,14 +167,24 @@ polyad_status pd_archive_real(struct pd_archive *archive, double *number) {
   return archive_pass(archive, number, sizeof *number);
 }
 
-polyad_status pd_archive_option(struct pd_archive *archive, const char *name, double value) {
-  char text[2][32];
+polyad_status pd_archive_option_in_words(struct pd_archive *archive, const char *name, double value,
+                                         pd_option_words words) {
+  char text[2][PD_OPTION_TEXT_BYTES];
   double there = value;
   PD_TRY(archive_pass(archive, &there, sizeof there));
   if (there == value) return POLYAD_OK;
-  snprintf(text[0], sizeof text[0], "%.17g", there);
-  snprintf(text[1], sizeof text[1], "%.17g", value);
+  words(archive->context, there, text[0]);
+  words(archive->context, value, text[1]);
   return archive_differs(archive->context, path_of(archive), name, text[0], text[1]);
+}
+
+static void number_words(polyad_context *context, double value, char text[PD_OPTION_TEXT_BYTES]) {
+  (void)context;
+  snprintf(text, PD_OPTION_TEXT_BYTES, "%.17g", value);
+}
+
+polyad_status pd_archive_option(struct pd_archive *archive, const char *name, double value) {
+  return pd_archive_option_in_words(archive, name, value, number_words);
 }
 
 polyad_status pd_archive_numbers(struct pd_archive *archive, const char *what, polyad_type type,

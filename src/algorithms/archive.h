@@ -35,6 +35,12 @@ struct pd_archive {
 /** An option that a run must share with the checkpoint that it goes on from.
  *  @return POLYAD_MISMATCH, naming both values */
 polyad_status pd_archive_option(struct pd_archive *archive, const char *name, double value);
+/** The same of a value that says more than a number: messages have what `words` makes of it. */
+enum { PD_OPTION_TEXT_BYTES = 80 };
+typedef void (*pd_option_words)(polyad_context *context, double value,
+                                char text[PD_OPTION_TEXT_BYTES]);
+polyad_status pd_archive_option_in_words(struct pd_archive *archive, const char *name, double value,
+                                         pd_option_words words);
 polyad_status pd_archive_count(struct pd_archive *archive, uint64_t *number);
 polyad_status pd_archive_real(struct pd_archive *archive, double *number);
 /** A matrix on its device; `host` is room for it on the host, or NULL. POLYAD_PARSE, naming `what`,

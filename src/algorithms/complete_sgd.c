@@ -168,7 +168,7 @@ static void complete_sgd_step(const struct pd_complete *c, uint64_t q, double *h
     double *squares = (double *)c->squares[n].data + 2 * i;
     step_row(c, row[n], h + (size_t)n * c->fitted.rank, c->fitted.rank, missed,
              pd_completed_ridge(&c->fitted, false, count) / (double)count,
-             c->options->nonnegative != 0, squares);
+             pd_nonnegative_in(c->nonnegative, n), squares);
     if (pd_completed_biases(&c->fitted))
       step_row(c, row[n] + c->fitted.rank, &one, 1, missed,
                pd_completed_ridge(&c->fitted, true, count) / (double)count, false, squares + 1);

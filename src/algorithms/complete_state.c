@@ -217,12 +217,16 @@ polyad_status pd_complete_create(polyad_context *context, const polyad_plan *pla
   c->options = options;
   c->order = plan->order;
   c->steps = plan->device->linalg->completion;
+  c->nonnegative =
+      pd_nonnegative_modes(options->nonnegative, options->nonnegative_modes, plan->order);
+  bool all = pd_nonnegative_everywhere(c->nonnegative, plan->order);
   c->fitted = (struct pd_completed){.order = plan->order,
                                     .rank = (size_t)options->rank,
                                     .columns = (size_t)options->rank + (options->biases ? 1 : 0),
                                     .bias_ridge = options->bias_ridge,
                                     .ridge_by_count = options->ridge_by_count != 0,
-                                    .nonnegative = options->nonnegative != 0};
+                                    .nonnegative = all,
+                                    .nonnegative_modes = c->nonnegative};
   c->run = (struct pd_run){.context = context,
                            .plan = plan,
                            .method = &pd_complete_methods[options->method],
@@ -271,16 +275,16 @@ static polyad_status complete_state_save_options(struct pd_complete *c,
   const struct {
     const char *name;
     double value;
-  } list[] = {{"rank", (double)options->rank},
-              {"ridge", options->ridge},
-              {"ridge by count", options->ridge_by_count != 0},
-              {"nonnegative", options->nonnegative != 0},
-              {"biases", options->biases != 0},
+  } list[] = {{"biases", options->biases != 0},
               {"ridge of biases", options->bias_ridge},
               {"learning rate", options->learn_rate},
               {"validation share", options->validation_share},
               {"hash of weights", digest(options->weights)},
               {"hash of validation", digest(options->validation)}};
+  PD_TRY(pd_archive_option(archive, "rank", (double)options->rank));
+  PD_TRY(pd_archive_option(archive, "ridge", options->ridge));
+  PD_TRY(pd_archive_option(archive, "ridge by count", options->ridge_by_count != 0));
+  PD_TRY(pd_nonnegative_archive(archive, c->nonnegative, c->order, false));
   for (size_t k = 0; k < sizeof list / sizeof *list; ++k)
     PD_TRY(pd_archive_option(archive, list[k].name, list[k].value));
   return POLYAD_OK;

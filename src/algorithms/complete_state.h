@@ -5,6 +5,7 @@
 #define PD_COMPLETE_STATE_H
 
 #include "algorithms/method.h"
+#include "algorithms/nonnegative.h"
 #include "algorithms/observations.h"
 #include "plan/plan.h"
 #include "tensor/ktensor.h"
@@ -26,6 +27,7 @@ struct pd_complete {
   const struct pd_completion *steps; /* the device's */
   struct pd_completion_work *work;
   int order;
+  uint32_t nonnegative;       /* the modes whose components stay so: see nonnegative.h */
   struct pd_completed fitted; /* ridges are of scaled values */
   int exponent; /* values of observations are the plan's times 2^-exponent, minus the mean: their
                    root mean square is about one */

@@ -25,6 +25,7 @@ polyad_status pd_als_check_options(polyad_context *context, const polyad_plan *p
             options->init == POLYAD_INIT_RANDOM || options->init == POLYAD_INIT_HOSVD ||
                 options->init == POLYAD_INIT_MODEL,
             "initialisation %d is unknown", (int)options->init);
+  PD_TRY(pd_nonnegative_check(context, options->nonnegative_modes, plan->order));
   PD_TRY(pd_run_options_check(context, &options->run, 0));
   PD_TRY(pd_als_half_check(context, plan, options));
   if (polyad_plan_nnz(plan) == 0 || !(plan->norm_square_scaled > 0))

@@ -22,7 +22,7 @@ void polyad_cp_complete_options_init(polyad_cp_complete_options *options) {
                                           .init = POLYAD_INIT_RANDOM};
 }
 
-static polyad_status cp_complete_check_options(polyad_context *context,
+static polyad_status cp_complete_check_options(polyad_context *context, const polyad_plan *plan,
                                                const polyad_cp_complete_options *options) {
   PD_EXPECT(context, options->rank >= 1 && options->rank < 1 << 16,
             "rank %llu found; expected 1 to 65535", (unsigned long long)options->rank);
@@ -46,11 +46,15 @@ static polyad_status cp_complete_check_options(polyad_context *context,
   PD_EXPECT(context, options->init == POLYAD_INIT_RANDOM || options->init == POLYAD_INIT_MODEL,
             "initialisation %d found; completion begins from random factors or from a model",
             (int)options->init);
+  PD_TRY(pd_nonnegative_check(context, options->nonnegative_modes, plan->order));
   return pd_run_options_check(context, &options->run, 0);
 }
 
 static polyad_status check_plan(polyad_context *context, const polyad_plan *plan,
-                                polyad_complete_method method) {
+                                const polyad_cp_complete_options *options) {
+  polyad_complete_method method = options->method;
+  uint32_t nonnegative =
+      pd_nonnegative_modes(options->nonnegative, options->nonnegative_modes, plan->order);
   if (plan->device->linalg->completion == NULL || strchr(plan->devices, ',') != NULL)
     return pd_fail(
         context, POLYAD_UNSUPPORTED,
@@ -63,6 +67,13 @@ static polyad_status check_plan(polyad_context *context, const polyad_plan *plan
         "stochastic gradient descent runs on the CPU only: its steps follow one another; "
         "choose als or ccd, or make the plan for the device cpu, not %s",
         plan->devices);
+  if (method == POLYAD_COMPLETE_CCD && !plan->device->functions->host_memory && nonnegative != 0 &&
+      !pd_nonnegative_everywhere(nonnegative, plan->order))
+    return pd_fail(
+        context, POLYAD_UNSUPPORTED,
+        "coordinate descent on a GPU keeps the components of all modes nonnegative or of none; "
+        "choose als, or make the plan for the device cpu, not %s",
+        plan->devices);
   PD_EXPECT(context, plan->nnz > 0, "the tensor has no entry; expected at least one observation");
   return POLYAD_OK;
 }
@@ -70,14 +81,18 @@ static polyad_status check_plan(polyad_context *context, const polyad_plan *plan
 /* ---- first factors -------------------------------------------------------------------------- */
 
 /* Uniform entries, of a size that brings the model to the observations' root mean square, about
- * one: of either sign where some of what the components describe is negative, else positive.
+ * one: of either sign where some of what the components describe is negative, else positive, as in
+ * modes that are to stay nonnegative. An entry's square is the same with signs and without, and one
+ * mode with signs is enough for the components not to add up to a mean.
  * Positive columns are nearly collinear. Rows that are solved at once leave that soon; CCD++, which
  * changes one component at a time, hardly does, and begins with either sign. */
 static void cp_complete_fill_random(const struct pd_complete *c, int start, int n, double *factor) {
-  bool signs = (c->signs || c->options->method == POLYAD_COMPLETE_CCD) && !c->options->nonnegative;
+  bool signs = c->signs || c->options->method == POLYAD_COMPLETE_CCD;
+  if (pd_nonnegative_everywhere(c->nonnegative, c->order)) signs = false;
   double order = c->order, rank = (double)c->fitted.rank;
   double size =
       signs ? pow(pow(3, order / 2) / sqrt(rank), 1 / order) : pow(pow(2, order) / rank, 1 / order);
+  signs = signs && !pd_nonnegative_in(c->nonnegative, n);
   uint64_t seed = polyad_seed(c->context);
   uint64_t stream = (uint64_t)start * POLYAD_MAX_ORDER + (uint64_t)n;
   for (uint64_t i = 0; i < c->plan->dims[n]; ++i)
@@ -123,8 +138,8 @@ static polyad_status fill_factors(struct pd_complete *c, int start) {
   if (c->options->init == POLYAD_INIT_MODEL) {
     PD_TRY(polyad_ktensor_create(c->context, c->order, c->plan->dims, c->fitted.rank, POLYAD_F64,
                                  &initial));
-    status = pd_model_take_initial(c->context, c->plan, c->options->initial,
-                                   c->options->nonnegative != 0, initial);
+    status =
+        pd_model_take_initial(c->context, c->plan, c->options->initial, c->nonnegative, initial);
   }
   for (int n = 0; n < c->order && status == POLYAD_OK; ++n)
     status = fill_factor(c, start, initial, n);
@@ -228,8 +243,8 @@ static polyad_status cp_complete_run(polyad_context *context, const polyad_plan 
   if (model != NULL) *model = NULL;
   PD_EXPECT(context, plan != NULL && options != NULL && model != NULL,
             "plan, options or model is NULL");
-  PD_TRY(cp_complete_check_options(context, options));
-  PD_TRY(check_plan(context, plan, options->method));
+  PD_TRY(cp_complete_check_options(context, plan, options));
+  PD_TRY(check_plan(context, plan, options));
   PD_TRY(pd_complete_create(context, plan, options, &c));
   polyad_status status = pd_run_execute(&c->run, info);
   if (status == POLYAD_OK) {

@@ -68,11 +68,11 @@ static uint64_t take_rows(polyad_context *context, const polyad_plan *plan,
 }
 
 polyad_status pd_model_take_initial(polyad_context *context, const polyad_plan *plan,
-                                    const polyad_ktensor *initial, bool clip,
+                                    const polyad_ktensor *initial, uint32_t clipped,
                                     polyad_ktensor *model) {
   PD_TRY(model_start_check_initial(context, plan, initial, model));
   for (int n = 0; n < model->order; ++n) {
-    uint64_t bad = take_rows(context, plan, initial, clip, n, model);
+    uint64_t bad = take_rows(context, plan, initial, clipped >> n & 1, n, model);
     if (bad != UINT64_MAX)
       return pd_fail(context, POLYAD_NUMERICAL,
                      "the initial factor of mode %d has an entry that is not finite in row %llu",

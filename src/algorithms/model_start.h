@@ -22,10 +22,11 @@ polyad_status pd_model_copy(polyad_context *context, const polyad_ktensor *from,
 void pd_model_unit_weights(polyad_ktensor *model);
 
 /** Copies the factors of an initial model of the tensor's shape, of which `model` has the rows of
- * the plan's matrices; with `clip` negative entries become 0. Weights stay.
+ * the plan's matrices; in the modes of `clipped` (bit n: mode n) negative entries become 0. Weights
+ * stay.
  *  @return POLYAD_MISMATCH or POLYAD_NUMERICAL saying what differs or where it is not finite */
 polyad_status pd_model_take_initial(polyad_context *context, const polyad_plan *plan,
-                                    const polyad_ktensor *initial, bool clip,
+                                    const polyad_ktensor *initial, uint32_t clipped,
                                     polyad_ktensor *model);
 
 /** Number k of a model's array, as a double. */

@@ -153,6 +153,7 @@ static polyad_status project_start(struct projection *p) {
   uint64_t rank = p->model->rank, longest = 0;
   PD_TRY(pd_double_model_create(p->context, p->model, p->projected, &p->now));
   p->kind = p->options->kind;
+  if (p->kind == POLYAD_KIND_NONNEGATIVE) p->now.negative = false; /* of the rows alone */
   PD_TRY(pd_model_kind(p->context, &p->now, &p->kind));
   if (p->kind == POLYAD_KIND_POISSON) PD_TRY(pd_poisson_check(p->context, p->tensor));
   PD_TRY(make_rows(p));

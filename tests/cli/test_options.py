@@ -44,7 +44,7 @@ def test_unknown_subcommand(polyad, name):
 @pytest.mark.parametrize("arguments, says", [
     (("--nosuch",), "--nosuch"), (("-Z",), "-Z"), (("--checkpont", "x"), "checkpoint"),
     (("--max",), "--max"), (("--max", "3"), "ambiguous"), (("--tol",), "--tol"),
-    (("-r",), "rank"), (("--nonnegative=3",), "--nonnegative"), (("--quiet", "-Zq"), "-Z")])
+    (("-r",), "rank"), (("--quiet=3",), "--quiet"), (("--quiet", "-Zq"), "-Z")])
 def test_bad_option(polyad, arguments, says):
     polyad.fails(2, *CPD, *arguments, says=says)
 

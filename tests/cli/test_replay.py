@@ -14,6 +14,7 @@ RUNS = {
     "als": ("cpd", "x.tns", "-r3", "--tol=1e-3", "-qo", "m.ktensor"),
     "restarts": ("cpd", "x.tns", "-r", "2", "--restarts", "3", "--precision", "f32", "--seed", "7"),
     "nonnegative": ("cpd", "-r2", "--nonneg", "x.tns", "--checkpoint", "state"),
+    "some nonnegative": ("cpd", "-r2", "--nonneg=3,1", "x.tns", "--checkpoint", "state"),
     "mu": ("cpd", "x.tns", "-r2", "-a", "apr-mu", "-i", "9"),
     "pdnr": ("cpd", "x.tns", "-r2", "-a", "apr-pdnr", "-i", "4"),
     "tucker": ("tucker", "x.tns", "-r2", "--top", "2"),

@@ -145,6 +145,59 @@ def test_cpd_nonnegative(polyad):
     assert "-" not in polyad.path("m.ktensor").read_text().replace("e-", "")
 
 
+SIGNED = "a,day,c,value\n" + "".join(f"{i},{j},{k},{((i * 7 + j * 5 + k * 3) % 11) - 5}\n"
+                                for i in range(6) for j in range(5) for k in range(4))
+
+
+def signs_of(folder):
+    """Whether each factor has a negative number."""
+    return ["-" in (folder / f"mode{n}.txt").read_text().replace("e-", "") for n in (1, 2, 3)]
+
+
+@pytest.mark.parametrize("modes, found", [
+    ("", [1, 2, 3]), ("=1,3", [1, 3]), ("=3,1", [1, 3]), ("=2", [2]), ("=a,day", [1, 2]), ("=day", [2]),
+    ("=1,2,3", [1, 2, 3])])
+def test_cpd_keeps_some_modes_nonnegative(polyad, modes, found):
+    polyad.write("x.csv", SIGNED)
+    runs = {"als": (), "known": ("--absent", "unknown"), "ccd": ("--absent", "unknown", "-a", "ccd"),
+            "sgd": ("--absent", "unknown", "-a", "sgd", "-i", "20")}
+    for name, more in runs.items():
+        result = polyad.json("cpd", "x.csv", "-r", "2", f"--nonnegative{modes}", "-o", f"{name}/", *more)
+        validate("cpd", result)
+        assert result["nonnegative_modes"] == found
+        assert signs_of(polyad.path(name)) == [n not in found for n in (1, 2, 3)]
+    assert polyad.json("cpd", "x.csv", "-r", "2")["nonnegative_modes"] == []
+    assert "nonnegative_modes" not in polyad.json("cpd", FLIGHTS, "-r", "2", "-a", "apr-mu", "-i", "2")
+
+
+@pytest.mark.parametrize("modes", ["0", "4", "1,1", "1,,2", ",1", "1,", "week", "day,2", "-1", "1-2"])
+def test_cpd_nonnegative_modes_that_are_none(polyad, modes):
+    polyad.write("x.csv", SIGNED)
+    polyad.fails(2, "cpd", "x.csv", "-r", "2", f"--nonnegative={modes}",
+                 says=f"--nonnegative='{modes}' found; expected different modes by number (1 to 3) or name")
+    error = polyad.fails(2, "cpd", "good.tns", "-r", "2", "--nonnegative=day").err
+    assert "by number (1 to" in error and "or name" not in error
+    polyad.fails(2, "cpd", "x.csv", "-r", "2", "--nonnegative=", says="--nonnegative= is empty; expected MODES")
+
+
+def test_names_with_commas_are_modes(polyad):
+    polyad.write("x.csv", SIGNED.replace("a,day,c", '"a,day",day,a', 1))
+    for words, modes in (("a,day", [1]), ("a,day,day", [1, 2]), ("day,a", [2, 3]), ("a,a,day", [1, 3])):
+        result = polyad.json("cpd", "x.csv", "-r", "2", f"--nonnegative={words}")
+        assert result["nonnegative_modes"] == modes
+
+
+def test_a_resumed_run_has_the_same_modes_nonnegative(polyad):
+    polyad.write("x.csv", SIGNED)
+    run = ("cpd", "x.csv", "-r", "2", "-i", "4")
+    polyad.ok(*run, "--nonnegative=1,3", "--checkpoint", "state")
+    polyad.ok(*run, "--nonnegative=c,a", "--resume", "state")
+    for other, says in (("--nonnegative=1", "nonnegative in modes 1,3; expected in modes 1"),
+                        ("--nonnegative", "nonnegative in modes 1,3; expected 1"),
+                        ("-q", "nonnegative in modes 1,3; expected 0")):
+        polyad.fails(1, *run, other, "--resume", "state", says=says)
+
+
 def test_cpd_restarts_keep_the_best(polyad):
     fits = [polyad.json("cpd", AMINO, "-r", "4", "--restarts", n)["fit"] for n in (1, 4)]
     assert fits[1] >= fits[0]

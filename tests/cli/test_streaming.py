@@ -15,7 +15,7 @@ def tensor(polyad, nonzeros=400000):
     return "x.ptn"
 
 
-@pytest.mark.parametrize("method", [(), ("--nonnegative",), ("-a", "apr-mu"), ("--precision", "f32")])
+@pytest.mark.parametrize("method", [(), ("--nonnegative",), ("--nonnegative=2,3",), ("-a", "apr-mu"), ("--precision", "f32")])
 def test_a_tensor_that_streams_has_the_model_of_one_in_memory(polyad, method):
     arguments = ("cpd", tensor(polyad, 50000), "-r", "4", "--max-iters", "4", "--device", "cpu", *method)
     memory = polyad.json(*arguments, "--output", "a.ktensor", "--format", "coo")

@@ -83,7 +83,7 @@ def close(a, b):
     return math.isclose(a, b, rel_tol=1e-12, abs_tol=1e-12)
 
 
-@pytest.mark.parametrize("method, sizes", [((), SIZES), (("--nonnegative",), (3,)), (("-a", "apr-mu"), (4,))])
+@pytest.mark.parametrize("method, sizes", [((), SIZES), (("--nonnegative",), (3,)), (("--nonnegative=1,3",), (2,)), (("-a", "apr-mu"), (4,))])
 def test_several_processes_find_what_one_finds(polyad, method, sizes):
     kind = ("--poisson",) if "apr-mu" in method else ("--noise", "0.1")
     polyad.ok("generate", "x.tns", "--dims", "40,30,50", "--rank", "3", *kind, "--nnz", "9000", "--seed", "1")

@@ -52,7 +52,8 @@ static void make_lot(struct lot *lot, int order, int nonnegative, const char *fo
     options->rank = ranks[k];
     options->init = POLYAD_INIT_MODEL;
     options->initial = lot->initial[k];
-    options->nonnegative = nonnegative;
+    options->nonnegative = nonnegative == 1;
+    options->nonnegative_modes = nonnegative == 2 ? 1 : 0; /* mode 0 */
     options->ridge = cells; /* no entry of the normal equations of uniform factors is larger */
     options->run.max_iterations = 1 + k % 4; /* they leave at different times */
     options->run.tolerance = 0;
@@ -108,10 +109,10 @@ static void models_are_those_of_runs_alone(void **state) {
   static const char *const of_gpu[] = {"auto", "twotree", "coo", "portable", "modecopy"};
   const char *const *formats = strcmp(kind, "cpu") == 0 ? of_cpu : of_gpu;
   for (int order = 1; order <= MOST_ORDER; ++order)
-    for (int c = 0; c < 4; ++c) {
+    for (int c = 0; c < 6; ++c) {
       struct lot lot;
-      make_lot(&lot, order, c % 2, order < 3 ? "auto" : formats[(order + c) % 5],
-               c < 2 ? POLYAD_F64 : POLYAD_F32);
+      make_lot(&lot, order, c % 3, order < 3 ? "auto" : formats[(order + c) % 5],
+               c < 3 ? POLYAD_F64 : POLYAD_F32);
       assert_true(pd_als_can_share(lot.plan));
       ALS_OK(lot.context, run(&lot));
       compare_with_alone(&lot);

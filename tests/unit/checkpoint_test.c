@@ -128,11 +128,12 @@ static int stop_at(void *user, const polyad_progress *progress) {
 static void resumed_run_has_the_same_bits(void **state) {
   (void)state;
   for (int precision = POLYAD_F32; precision <= POLYAD_F64; ++precision)
-    for (int nonnegative = 0; nonnegative < 2; ++nonnegative)
+    for (int nonnegative = 0; nonnegative < 3; ++nonnegative) /* 2: mode 1 alone */
       for (int stop = 1; stop <= 10; stop += 3) {
         struct setting s;
         start(&s, (polyad_type)precision);
-        s.options.nonnegative = nonnegative;
+        s.options.nonnegative = nonnegative == 1;
+        s.options.nonnegative_modes = nonnegative == 2 ? 1 << 1 : 0;
         polyad_run_info whole = {0}, second = {0};
         polyad_ktensor *expected = run(&s, &whole);
         polyad_set_progress(s.context, stop_at, &stop);
@@ -363,6 +364,18 @@ static void other_options(void **state) {
   s.options.nonnegative = 1;
   refuse(&s, POLYAD_MISMATCH, "nonnegative 0; expected 1");
   s.options.nonnegative = 0;
+  s.options.nonnegative_modes = 1 << 2 | 1;
+  refuse(&s, POLYAD_MISMATCH, "nonnegative 0; expected in modes 0,2");
+  s.options.run.resume = NULL;
+  polyad_ktensor_destroy(run(&s, NULL));
+  s.options.run.resume = s.path;
+  s.options.nonnegative_modes = 1 << 1;
+  refuse(&s, POLYAD_MISMATCH, "nonnegative in modes 0,2; expected in modes 1");
+  s.options.nonnegative_modes = 0;
+  refuse(&s, POLYAD_MISMATCH, "nonnegative in modes 0,2; expected 0");
+  s.options.run.resume = NULL;
+  polyad_ktensor_destroy(run(&s, NULL));
+  s.options.run.resume = s.path;
   s.options.ridge = 0.5;
   refuse(&s, POLYAD_MISMATCH, "ridge 0; expected 0.5");
   s.options.ridge = 0;

@@ -58,7 +58,7 @@ static bool mixed(const char *devices) {
 static double second_share(const char *devices) { return mixed(devices) ? 0.4 : 0; }
 
 /* Format portable, OpenCL's, has no log-likelihood. */
-static int methods_of(const char *devices) { return strstr(devices, "opencl") ? MU : MU + 1; }
+static int methods_of(const char *devices) { return strstr(devices, "opencl") ? MU : PARTLY + 1; }
 
 static polyad_status plan_run(polyad_context *context, const struct run *run, polyad_plan **plan) {
   polyad_plan_options options;

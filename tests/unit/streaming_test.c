@@ -238,13 +238,14 @@ static void decompose(polyad_context *context, const polyad_plan *plan, int nonn
   options.rank = RANK;
   options.run.max_iterations = 6;
   options.run.tolerance = 0;
-  options.nonnegative = nonnegative;
+  options.nonnegative = nonnegative == 1;
+  options.nonnegative_modes = nonnegative == 2 ? 1 << 1 : 0;
   OK(context, polyad_cp_als(context, plan, &options, model, info));
 }
 
 static void als_agrees(void **state) {
   (void)state;
-  for (int nonnegative = 0; nonnegative < 2; ++nonnegative)
+  for (int nonnegative = 0; nonnegative < 3; ++nonnegative) /* 2: mode 1 alone */
     for (int exponent = -300; exponent <= 300; exponent += 300) {
       polyad_context *context = context_of(2);
       polyad_tensor *tensor = tensor_of(context, 3, 5000, ldexp(1, exponent));

@@ -45,6 +45,7 @@ polyad_status method_decompose(polyad_context *context, const polyad_plan *plan,
   options.run = *run;
   options.rank = rank;
   options.nonnegative = method == NONNEGATIVE;
+  options.nonnegative_modes = method == PARTLY ? 1 << 1 : 0;
   return polyad_cp_als(context, plan, &options, model, info);
 }
 

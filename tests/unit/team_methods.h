@@ -5,7 +5,8 @@
 
 #include "als_fixture.h"
 
-enum method { ALS, NONNEGATIVE, MU };
+/** PARTLY: mode 1 is nonnegative, the others have any sign. */
+enum method { ALS, NONNEGATIVE, MU, PARTLY };
 
 /** A model with noise: well conditioned. Counts are whole numbers. */
 polyad_tensor *method_tensor(polyad_context *context, enum method method);

@@ -699,6 +699,11 @@ static void nonnegative(void **state) {
   compare(NONNEGATIVE, POLYAD_F64, 2);
 }
 
+static void partly_nonnegative(void **state) {
+  (void)state;
+  compare(PARTLY, POLYAD_F64, 1);
+}
+
 static void multiplicative(void **state) {
   (void)state;
   compare(MU, POLYAD_F64, 1);
@@ -906,6 +911,7 @@ int main(void) {
       cmocka_unit_test(least_squares),
       cmocka_unit_test(least_squares_single),
       cmocka_unit_test(nonnegative),
+      cmocka_unit_test(partly_nonnegative),
       cmocka_unit_test(multiplicative),
       cmocka_unit_test(hostile_shapes),
       cmocka_unit_test(checkpoints),
