@@ -49,6 +49,14 @@ def test_bad_option(polyad, arguments, says):
     polyad.fails(2, *CPD, *arguments, says=says)
 
 
+def test_help_fits_a_terminal(polyad):
+    """Lines of more than 92 characters are folded, or cut, in many windows."""
+    names = re.findall(r"^  ([a-z-]+)  +", polyad.ok("--help").out.decode(), re.M)
+    assert "cpd" in names
+    for name in names:
+        assert max(map(len, polyad.ok(name, "--help").out.decode().splitlines())) <= 92, name
+
+
 def test_misspelt_option_suggests(polyad):
     polyad.fails(2, *CPD, "--restart-s", "2", says="did you mean --restarts?")
     polyad.fails(2, *CPD, "--RESTARTS", "2", says="did you mean --restarts?")
