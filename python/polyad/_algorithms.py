@@ -280,7 +280,8 @@ def generate(shape: Sequence[int] | None = None, nnz: int | None = None, *,
             raise ValueError(f"shape has {len(shape)} lengths; expected 1 to "
                              f"{lib.POLYAD_MAX_ORDER}")
         options.order, options.nnz = len(shape), index(nnz, "nnz", 0)
-        exponents = [float(skew)] * len(shape) if isinstance(skew, (int, float, np.number)) else list(skew)
+        numbers: Any = skew if np.ndim(skew) else [skew] * len(shape)
+        exponents = [real(exponent, "skew") for exponent in numbers]
         if len(exponents) != len(shape):
             raise ValueError(f"skew has {len(exponents)} numbers; expected {len(shape)}")
         for mode, length in enumerate(shape):

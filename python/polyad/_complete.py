@@ -205,7 +205,8 @@ def split(x: Any, shares: float | Sequence[float] = 0.1, *, negatives: int = 0, 
         labels. So ``test, train = polyad.split(x, 0.1)``.
     """
     tensor = as_tensor(x)
-    wanted = [float(s) for s in np.atleast_1d(np.asarray(shares, np.float64))]
+    parts_asked: Any = shares if np.ndim(shares) else [shares]
+    wanted = [real(share, "shares") for share in parts_asked]
     differing = tensor._mode(mode)
     made = ffi.new("polyad_tensor *[]", len(wanted) + 1)
     ctx = context()

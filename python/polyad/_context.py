@@ -287,6 +287,12 @@ def mode_order(modes: Any, names: Sequence[str | None], owner: str) -> list[int]
     return order
 
 
+def check_callback(value: Any) -> None:
+    """Refuses what cannot be called, before a run begins."""
+    if value is not None and not callable(value):
+        raise TypeError(f"callback must be a function or None, not {type(value).__name__}")
+
+
 def nonnegative_modes(value: Any) -> bool | list[Any]:
     """What ``nonnegative`` says: all modes, none, or a list of them, which mode_bits() looks up in
     the tensor."""

@@ -88,7 +88,7 @@ def project(model: KruskalTensor, x: Any, mode: Mode | Sequence[Mode], *, kind: 
                              "(mode, component, row)")
         entry.mode, entry.component = model._mode(place[0]), index(place[1], "component")
         entry.index = _row(new, entry.mode, place[2] if len(place) == 3 else None)
-        entry.value = float(value)
+        entry.value = real(value, "fixed")
     options.fixed, options.fixed_count = entries, len(fixed or {})
     made = ffi.new("polyad_ktensor **")
     status = ctx.run(lib.polyad_project, handle, new._handle, options, made, info)

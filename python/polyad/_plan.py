@@ -231,6 +231,13 @@ class Plan:
                 "spilled_bytes": int(about.spilled_bytes), "packed_bytes": int(about.packed_bytes),
                 "memory_bytes": int(about.memory_bytes)}
 
+    def __copy__(self) -> Plan:
+        """The plan itself: nothing changes it."""
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Plan:
+        return self
+
     def __reduce__(self) -> Any:
         raise TypeError("a Plan cannot be pickled; pickle the tensor and make the plan again")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-from ._context import Callback, context, encode, index, real, seed_number
+from ._context import Callback, check_callback, context, encode, index, real, seed_number
 from ._errors import Interrupted, text
 from ._model import KruskalTensor
 from ._native import ffi, lib
@@ -178,6 +178,7 @@ def rank_scan(x: Any, ranks: int | Sequence[int] = 10, *, algorithm: RankAlgorit
              for name, path in (("checkpoint", checkpoint), ("resume", resume)) if path is not None]
     for name, path in paths:
         setattr(options, name, path)
+    check_callback(callback)
     run = ffi.new("polyad_run_options *", {"starts": options.starts * len(wanted),
                                            "max_iterations": options.max_iterations,
                                            "tolerance": options.tolerance})

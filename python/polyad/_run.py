@@ -9,8 +9,8 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from ._context import (context, encode, index, mode_bits, nonnegative_modes, real, seed_number,
-                       switch)
+from ._context import (check_callback, context, encode, index, mode_bits, nonnegative_modes, real,
+                       seed_number, switch)
 from ._device_tensor import DeviceTensor
 from ._errors import Interrupted, text
 from ._factors import FactorModel
@@ -52,6 +52,7 @@ def choose(x: Any, rank: int, choice: dict[str, Any],
 def run_options(options: Any, run: dict[str, Any]) -> list[Any]:
     """Sets what all decompositions can be told about starts, stopping and checkpoints (`options` is
     a polyad_run_options). What is returned must live until the call."""
+    check_callback(run["callback"])
     options.tolerance, options.max_seconds = real(run["tol"], "tol"), real(run["max_seconds"], "max_seconds")
     options.max_iterations = index(run["max_iters"], "max_iters")
     kept = []

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._context import Callback, context, index
+from ._context import Callback, context, index, real
 from ._convert import array
 from ._errors import Interrupted
 from ._native import ffi, lib
@@ -47,7 +47,7 @@ def tucker_ranks(x: Any, energy: float = 0.95, *, device: str = "auto", format: 
                       variant=variant, kernel="ttmc")
     ranks, ctx = ffi.new("uint64_t[]", len(plan.shape)), context()
     ctx.configure(threads=plan.threads if threads is None else threads, device=plan.device_asked)
-    status = ctx.run(lib.polyad_tucker_ranks, plan._handle, float(energy), ranks)
+    status = ctx.run(lib.polyad_tucker_ranks, plan._handle, real(energy, "energy"), ranks)
     if ctx.interrupted:
         raise Interrupted("interrupted while ranks were being chosen")
     ctx.check(status)

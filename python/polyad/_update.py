@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ._context import Context, context, encode, index
+from ._context import Context, context, encode, index, real
 from ._errors import Interrupted, text
 from ._model import KruskalTensor
 from ._native import ffi, lib
@@ -58,7 +58,7 @@ class Updater:
         options = ffi.new("polyad_update_options *")
         lib.polyad_update_options_init(options)
         options.mode, options.kind = self._mode, word(KINDS, kind, "kind")
-        options.forget, options.rounds = float(forget), index(rounds, "rounds")
+        options.forget, options.rounds = real(forget, "forget"), index(rounds, "rounds")
         self._match, self._unseen = match, unseen
         self._asked: dict[str, Any] = {"forget": forget, "rounds": rounds, "kind": kind,
                                        "match": match, "unseen": unseen}
@@ -120,8 +120,9 @@ class Updater:
         ctx, outline = self._outline._c()
         ctx.configure(threads=threads, device=device)
         if forget is not None:
-            ctx.check(lib.polyad_updater_set_forget(ctx.pointer, self._handle, float(forget)))
-            self._asked["forget"] = float(forget)
+            factor = real(forget, "forget")
+            ctx.check(lib.polyad_updater_set_forget(ctx.pointer, self._handle, factor))
+            self._asked["forget"] = factor
         new, skipped = matched(ctx, self._outline, outline, tensor,
                                {self._mode: lib.POLYAD_MATCH_OWN}, self._match, self._unseen)
         rows, labels = self._rows(new)

@@ -241,6 +241,17 @@ def test_numbers_and_switches_of_other_types():
             "noise must be a number, not str": lambda: polyad.generate((3, 3), 2, rank=1, noise="a"),
             r"half_rows must be True or False, not \[0, 1\]": lambda: polyad.cp_als(x, 1, half_rows=[0, 1]),
             "keep_starts must be True or False, not 'no'": lambda: polyad.cp_als(x, 1, keep_starts="no"),
+            "callback must be a function or None, not int": lambda: polyad.cp_als(x, 1, callback=3),
+            "callback must be a function or None, not str": lambda: polyad.rank_scan(x, [1], callback="f"),
+            "forget must be a number, not str": lambda: polyad.update(polyad.cp_als(x, 1), x, forget="1"),
+            "forget must be a number, not list":
+                lambda: polyad.Updater(polyad.cp_als(x, 1)).add(x, forget=[1]),
+            "energy must be a number, not str": lambda: polyad.tucker_ranks(x, "most"),
+            "skew must be a number, not str": lambda: polyad.generate((3, 3), 2, skew="1"),
+            "skew must be a number, not NoneType": lambda: polyad.generate((3, 3), 2, skew=[1, None]),
+            "shares must be a number, not str": lambda: polyad.split(x, [0.5, "a"]),
+            "fixed must be a number, not str":
+                lambda: polyad.cp_als(x, 1).project(x, 0, fixed={(0, 0): "1"}),
             "tune must be True or False, not 2": lambda: polyad.Plan(x, 1, tune=2)}.items():
         with pytest.raises(TypeError, match=f"^{says}$"):
             call()

@@ -1,5 +1,8 @@
 """Plans given instead of tensors: labels go along, options that the plan does not have are errors."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -130,3 +133,11 @@ def test_messages_reach_the_logger(labelled, caplog):
     caplog.clear()
     polyad.cp_als(labelled, 4, max_iters=1)
     assert not caplog.records
+
+
+def test_a_copy_is_the_plan_itself(random_tensor):
+    """Nothing changes a plan, so that two names of one do as copies of it."""
+    plan = polyad.Plan(random_tensor(), 2)
+    assert copy.copy(plan) is plan and copy.deepcopy([plan])[0] is plan
+    with pytest.raises(TypeError, match="a Plan cannot be pickled"):
+        pickle.dumps(plan)
