@@ -4,6 +4,12 @@
 #include <math.h>
 #include <string.h>
 
+/* The rows of x that thread t of `threads` takes: the first of them, and how many. */
+static uint64_t rows_of_thread(const struct pd_matrix *x, int t, int threads, uint64_t *begin) {
+  *begin = pd_part_begin(x->rows, t, threads);
+  return pd_part_begin(x->rows, t + 1, threads) - *begin;
+}
+
 polyad_status pd_cpu_weigh(polyad_context *context, struct pd_linalg_work *work,
                            const struct pd_matrix *phi, double kappa, double kappa_tolerance,
                            const struct pd_matrix *lambda, struct pd_matrix *x) {
@@ -13,10 +19,9 @@ polyad_status pd_cpu_weigh(polyad_context *context, struct pd_linalg_work *work,
   uint64_t shifted = 0;
 #pragma omp parallel for num_threads(threads) schedule(static, 1) reduction(+ : shifted)
   for (int t = 0; t < threads; ++t) {
-    uint64_t begin = pd_part_begin(x->rows, t, threads),
-             end = pd_part_begin(x->rows, t + 1, threads);
-    shifted += kernels->weigh(end - begin, work->rank, phi == NULL ? NULL : pd_cpu_row(phi, begin),
-                              kappa, kappa_tolerance, lambda->data, pd_cpu_row(x, begin));
+    uint64_t begin, rows = rows_of_thread(x, t, threads, &begin);
+    shifted += kernels->weigh(rows, work->rank, phi == NULL ? NULL : pd_cpu_row(phi, begin), kappa,
+                              kappa_tolerance, lambda->data, pd_cpu_row(x, begin));
   }
   work->scalars[PD_SCALAR_SHIFTED] += (double)shifted;
   return POLYAD_OK;
@@ -28,10 +33,9 @@ polyad_status pd_cpu_kkt(polyad_context *context, struct pd_linalg_work *work,
   int threads = pd_cpu_pass_threads(work, b);
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int t = 0; t < threads; ++t) {
-    uint64_t begin = pd_part_begin(b->rows, t, threads),
-             end = pd_part_begin(b->rows, t + 1, threads);
+    uint64_t begin, rows = rows_of_thread(b, t, threads, &begin);
     work->thread[t].norm[0] =
-        kernels->kkt((end - begin) * work->rank, pd_cpu_row(phi, begin), pd_cpu_row(b, begin), 0.0);
+        kernels->kkt(rows * work->rank, pd_cpu_row(phi, begin), pd_cpu_row(b, begin), 0.0);
   }
   double most = 0;
   for (int t = 0; t < threads; ++t)
@@ -52,9 +56,8 @@ polyad_status pd_cpu_multiply(polyad_context *context, struct pd_linalg_work *wo
   int threads = pd_cpu_pass_threads(work, b);
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int t = 0; t < threads; ++t) {
-    uint64_t begin = pd_part_begin(b->rows, t, threads),
-             end = pd_part_begin(b->rows, t + 1, threads);
-    kernels->elementwise((end - begin) * work->rank, pd_cpu_row(phi, begin), pd_cpu_row(b, begin));
+    uint64_t begin, rows = rows_of_thread(b, t, threads, &begin);
+    kernels->elementwise(rows * work->rank, pd_cpu_row(phi, begin), pd_cpu_row(b, begin));
   }
   work->scalars[PD_SCALAR_UPDATES] += 1;
   return POLYAD_OK;
@@ -118,10 +121,8 @@ polyad_status pd_cpu_normalize(polyad_context *context, struct pd_linalg_work *w
   int threads = pd_cpu_pass_threads(work, x);
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int t = 0; t < threads; ++t) {
-    uint64_t begin = pd_part_begin(x->rows, t, threads),
-             end = pd_part_begin(x->rows, t + 1, threads);
-    cpu_apr_measure(kernels, scaling, end - begin, work->rank, pd_cpu_row(x, begin),
-                    work->thread[t].norm);
+    uint64_t begin, rows = rows_of_thread(x, t, threads, &begin);
+    cpu_apr_measure(kernels, scaling, rows, work->rank, pd_cpu_row(x, begin), work->thread[t].norm);
   }
   double *norms = lambda->data, *factor = work->numbers, mass = 0;
   PD_TRY(find_norms(context, work, threads, scaling, norms));

@@ -260,32 +260,35 @@ polyad_status pd_cpu_update_finish(polyad_context *context, int runs,
   return POLYAD_OK;
 }
 
-void pd_cpu_weighted_inner(struct pd_linalg_work *work, const struct pd_matrix *m,
-                           const struct pd_matrix *x, const double *weight) {
+/* Sums over the rows i of each part, for every column r: of m(i,r) x(i,r), or of of_row(i) x(i,r)^2
+ * where m is NULL. Returns the number of parts. */
+static int sum_parts(struct pd_linalg_work *work, const struct pd_matrix *m, const double *of_row,
+                     const struct pd_matrix *x) {
   const struct pd_factor_kernels *kernels = pd_factor_kernels_for(x->type);
   int parts = parts_of_rows(work, x->rows), threads = part_threads(work, x, parts);
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (int p = 0; p < parts; ++p) {
+    struct pd_cpu_part *part = &work->part[p];
     uint64_t begin = pd_part_begin(x->rows, p, parts);
-    clear_part(work, &work->part[p]);
-    kernels->inner(pd_part_begin(x->rows, p + 1, parts) - begin, work->rank, pd_cpu_row(m, begin),
-                   pd_cpu_row(x, begin), work->part[p].inner);
+    uint64_t rows = pd_part_begin(x->rows, p + 1, parts) - begin;
+    clear_part(work, part);
+    if (m != NULL)
+      kernels->inner(rows, work->rank, pd_cpu_row(m, begin), pd_cpu_row(x, begin), part->inner);
+    else
+      kernels->squares(rows, work->rank, of_row + begin, pd_cpu_row(x, begin), part->squares);
   }
+  return parts;
+}
+
+void pd_cpu_weighted_inner(struct pd_linalg_work *work, const struct pd_matrix *m,
+                           const struct pd_matrix *x, const double *weight) {
+  int parts = sum_parts(work, m, NULL, x);
   work->scalars[PD_SCALAR_INNER] = collect_inner(work, parts, weight);
 }
 
 void pd_cpu_weighted_squares(struct pd_linalg_work *work, const double *of_row,
                              const struct pd_matrix *x) {
-  const struct pd_factor_kernels *kernels = pd_factor_kernels_for(x->type);
-  int parts = parts_of_rows(work, x->rows), threads = part_threads(work, x, parts);
-#pragma omp parallel for num_threads(threads) schedule(static)
-  for (int p = 0; p < parts; ++p) {
-    uint64_t begin = pd_part_begin(x->rows, p, parts);
-    clear_part(work, &work->part[p]);
-    kernels->squares(pd_part_begin(x->rows, p + 1, parts) - begin, work->rank, of_row + begin,
-                     pd_cpu_row(x, begin), work->part[p].squares);
-  }
-  collect_squares(work, parts);
+  collect_squares(work, sum_parts(work, NULL, of_row, x));
 }
 
 polyad_status pd_cpu_share_inner(polyad_context *context, struct pd_linalg_work *work,

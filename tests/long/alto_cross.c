@@ -5,6 +5,7 @@
 #include "formats/alto/alto_build.h"
 #include "formats/alto/alto_code.h"
 #include "formats/tables.h"
+#include "inputs.h"
 #include <math.h>
 #include <polyad/polyad.h>
 #include <stdio.h>
@@ -85,27 +86,19 @@ static polyad_tensor *make_problem(polyad_context *context, struct problem *prob
                                    uint64_t rank, polyad_type type) {
   *problem = (struct problem){.order = order, .rank = rank};
   uint64_t longest = 1;
-  polyad_tensor_input input;
-  polyad_tensor_input_init(&input);
   for (int n = 0; n < order; ++n) {
     problem->dims[n] = n == 1 ? 1 : 3 + 37 * (uint64_t)(n % 3);
     if (problem->dims[n] > longest) longest = problem->dims[n];
     for (uint64_t p = 0; p < NONZEROS; ++p) /* distinct: p itself is spread over the modes */
       problem->index[n][p] = pd_random_u64(9, (uint64_t)n, p) % problem->dims[n];
     problem->factor[n] = new_matrix(type, problem->dims[n], rank, (uint64_t)n);
-    input.index[n] = problem->index[n];
-    input.index_stride[n] = sizeof(uint64_t);
   }
   problem->out = new_matrix(type, longest, rank, 99);
   problem->exact = malloc(longest * rank * sizeof(double));
   for (uint64_t p = 0; p < NONZEROS; ++p)
     problem->value[p] = (double)(1 + p % 5);
-  input.order = order;
-  input.dims = problem->dims;
-  input.nnz = NONZEROS;
-  input.index_type = POLYAD_U64;
-  input.values = problem->value;
-  input.value_stride = sizeof(double);
+  polyad_tensor_input input = input_of_columns(order, problem->dims, NONZEROS, POLYAD_U64,
+                                               problem->index, NONZEROS, problem->value);
   input.type = type;
   polyad_tensor *tensor = NULL;
   require(polyad_tensor_create(context, &input, &tensor) == POLYAD_OK, "tensor", "create");

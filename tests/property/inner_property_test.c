@@ -1,6 +1,7 @@
 /* The sums that fits are made of, <X, M>, ||X||^2, ||M||^2 and those over the nonzeros, on small
  * tensors of all kinds against sums in binary128: as functions of tensors and models give them, and
  * as CP-ALS finds them from MTTKRP, Gram matrices and a plan's nonzeros. */
+#include "contexts.h"
 #include "core/numbers.h"
 #include "drawn.h"
 #include "harness.h"
@@ -242,9 +243,7 @@ static void drawn_case(const char *format, const char *variant) {
   struct setting s = {.type = drawn % 2 ? POLYAD_F32 : POLYAD_F64};
   snprintf(s.what, sizeof s.what, "%s/%s %s, drawn case %llu", format, variant,
            s.type == POLYAD_F32 ? "f32" : "f64", (unsigned long long)drawn);
-  assert_int_equal(polyad_context_create(&s.context), POLYAD_OK);
-  assert_int_equal(polyad_set_device(s.context, "cpu"), POLYAD_OK);
-  assert_int_equal(polyad_set_threads(s.context, threads[drawn / 8 % 4]), POLYAD_OK);
+  s.context = cpu_context(threads[drawn / 8 % 4]);
   problem_make(&from, ranks[drawn / 2 % 8], drawn, &s.problem);
   problem_coarsen(&s.problem);
   s.tensor = problem_polyad(s.context, &s.problem, s.type);

@@ -3,6 +3,7 @@
 
 #include "core/numbers.h"
 #include "formats/format.h"
+#include "inputs.h"
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -165,20 +166,10 @@ polyad_tensor *problem_polyad(polyad_context *context, const struct problem *pro
     assert_int_equal(polyad_set_memory_limit(context, UINT64_C(1) << 29), POLYAD_OK);
   for (size_t k = 0; k < words; ++k)
     index[k] = place_of(problem, (int)(k % (size_t)order), problem->index[k]);
-  polyad_tensor_input input;
-  polyad_tensor_input_init(&input);
-  input.order = order;
-  input.dims = dims;
-  input.nnz = problem->entries;
-  input.index_type = POLYAD_U64;
-  for (int n = 0; n < order; ++n) {
+  for (int n = 0; n < order; ++n)
     dims[n] = length_of(problem, n);
-    input.index[n] = index + n;
-    input.index_stride[n] = (int64_t)sizeof(uint64_t) * order;
-  }
-  input.value_type = POLYAD_F64;
-  input.values = problem->value;
-  input.value_stride = sizeof(double);
+  polyad_tensor_input input =
+      input_of_rows(order, dims, problem->entries, POLYAD_U64, index, problem->value);
   input.type = type;
   polyad_tensor *tensor = NULL;
   if (polyad_tensor_create(context, &input, &tensor) != POLYAD_OK)

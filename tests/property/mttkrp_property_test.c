@@ -1,5 +1,6 @@
 /* MTTKRP of every format, variant and instruction set against the oracle, and properties that
  * need none. */
+#include "contexts.h"
 #include "core/isa.h"
 #include "drawn.h"
 #include "harness.h"
@@ -33,14 +34,6 @@ enum { CASES = sizeof cases / sizeof *cases };
 
 static const size_t ranks[] = {1, 2, 3, 7, 8, 15, 16, 17, 32, 33, 64, 129};
 enum { RANKS = sizeof ranks / sizeof *ranks };
-
-static polyad_context *make_context(int threads) {
-  polyad_context *context = NULL;
-  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
-  assert_int_equal(polyad_set_device(context, "cpu"), POLYAD_OK);
-  assert_int_equal(polyad_set_threads(context, threads), POLYAD_OK);
-  return context;
-}
 
 static polyad_plan *make_plan(polyad_context *context, const struct problem *problem,
                               const polyad_plan_options *options) {
@@ -79,7 +72,7 @@ static struct turn {
 static void against_oracle(const char *format, const char *variant) {
   if (!supported(format, turn.problem.from)) return;
   if (turn.problem.length > 0 && strcmp(format, "dense") == 0) return;
-  polyad_context *context = make_context(turn.threads);
+  polyad_context *context = cpu_context(turn.threads);
   polyad_plan_options options;
   polyad_plan_options_init(&options);
   options.format = format;
@@ -163,7 +156,7 @@ static void same_bits(const char *format, const char *variant) {
   if (paper || in_any_order(variant)) return;
   for (int c = 5; c < 12; ++c) {
     if (!supported(format, &cases[c])) continue;
-    polyad_context *context = make_context(3);
+    polyad_context *context = cpu_context(3);
     polyad_plan_options options;
     polyad_plan_options_init(&options);
     options.format = format;
@@ -215,7 +208,7 @@ static void linear(const char *format, const char *variant) {
   if (paper || in_any_order(variant)) return;
   const struct mttkrp_case *from = &cases[5];
   if (!supported(format, from)) return;
-  polyad_context *context = make_context(2);
+  polyad_context *context = cpu_context(2);
   polyad_plan_options options;
   polyad_plan_options_init(&options);
   options.format = format;
@@ -254,7 +247,7 @@ static void test_linear(void **state) {
 /* One nonzero gives one row: the product of its value and the other factors' rows. */
 static void one_row(const char *format, const char *variant) {
   struct mttkrp_case from = {"one nonzero", 4, {9, 8, 7, 6}, 1, SHAPE_UNIFORM, false};
-  polyad_context *context = make_context(2);
+  polyad_context *context = cpu_context(2);
   polyad_plan_options options;
   polyad_plan_options_init(&options);
   options.format = format;
@@ -284,7 +277,7 @@ static void test_one_row(void **state) {
 static void permuted(const char *format, const char *variant) {
   struct mttkrp_case from = cases[11], turned = from;
   if (!supported(format, &from)) return;
-  polyad_context *context = make_context(2);
+  polyad_context *context = cpu_context(2);
   polyad_plan_options options;
   polyad_plan_options_init(&options);
   options.format = format;

@@ -1,5 +1,6 @@
 /* The tensor-times-matrix chain of every format, variant and instruction set against the oracle,
  * and properties that need none. */
+#include "contexts.h"
 #include "core/isa.h"
 #include "drawn.h"
 #include "harness.h"
@@ -9,14 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static polyad_context *make_context(int threads) {
-  polyad_context *context = NULL;
-  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
-  assert_int_equal(polyad_set_device(context, "cpu"), POLYAD_OK);
-  assert_int_equal(polyad_set_threads(context, threads), POLYAD_OK);
-  return context;
-}
 
 static polyad_plan *make_plan(polyad_context *context, const struct ttmc_problem *problem,
                               const polyad_plan_options *options) {
@@ -50,7 +43,7 @@ static void cases_against_oracle(const char *format, const char *variant) {
     for (int k = 0; k < 2; ++k) {
       if (!supported(format, &ttmc_cases[c])) continue;
       int count = threads[(c + 2 * k) % 4];
-      polyad_context *context = make_context(count);
+      polyad_context *context = cpu_context(count);
       polyad_plan_options options;
       options_for(format, variant, c / 4 + k, &options);
       struct ttmc_problem problem;
@@ -88,7 +81,7 @@ static void same_bits(const char *format, const char *variant) {
   size_t count = (size_t)from->tensor.dims[0] * ttmc_problem_columns(&problem, 0);
   double *out[2] = {malloc(count * sizeof(double)), malloc(count * sizeof(double))};
   for (int k = 0; k < 2; ++k) {
-    polyad_context *context = make_context(3);
+    polyad_context *context = cpu_context(3);
     polyad_plan_options options;
     options_for(format, variant, 0, &options);
     polyad_plan *plan = make_plan(context, &problem, &options);
@@ -119,7 +112,7 @@ static void test_diagonal_is_mttkrp(void **state) {
   enum { R = 16, MODE = 1 };
   struct ttmc_problem problem;
   ttmc_problem_make(from, 9, &problem);
-  polyad_context *context = make_context(2);
+  polyad_context *context = cpu_context(2);
   polyad_plan_options options;
   options_for("csf", "auto", 0, &options);
   polyad_plan *plan = make_plan(context, &problem, &options);
@@ -160,7 +153,7 @@ static void test_too_large(void **state) {
   (void)state;
   struct ttmc_problem problem;
   ttmc_problem_make(&ttmc_cases[4], 1, &problem);
-  polyad_context *context = make_context(1);
+  polyad_context *context = cpu_context(1);
   polyad_plan_options options;
   options_for("coo", "auto", 0, &options);
   polyad_plan *plan = make_plan(context, &problem, &options);
@@ -194,7 +187,7 @@ static void drawn_against_oracle(const char *format, const char *variant) {
   for (int n = 0; n < from.tensor.order; ++n)
     from.ranks[n] = 1 + (drawn * 7 + (uint64_t)n * 5) % most;
   if (!supported(format, &from)) return;
-  polyad_context *context = make_context(threads[drawn / 8 % 4]);
+  polyad_context *context = cpu_context(threads[drawn / 8 % 4]);
   polyad_plan_options options;
   options_for(format, variant, (int)(drawn % 4), &options);
   struct ttmc_problem problem;

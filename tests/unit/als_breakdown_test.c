@@ -59,7 +59,7 @@ static void keep_warning(void *user, polyad_log_level level, const char *message
 
 static void start(struct setting *s, const char *format, polyad_type type) {
   polyad_plan_options options;
-  *s = (struct setting){.context = als_context(2)};
+  *s = (struct setting){.context = cpu_context(2)};
   polyad_set_log(s->context, POLYAD_LOG_WARNING, keep_warning, s);
   s->tensor = als_random_tensor(s->context, 3, dims, 400, 6, 1);
   polyad_plan_options_init(&options);
@@ -75,7 +75,7 @@ static void start(struct setting *s, const char *format, polyad_type type) {
 static void finish(struct setting *s) {
   polyad_plan_destroy(s->plan);
   polyad_tensor_destroy(s->tensor);
-  als_context_end(s->context);
+  context_end(s->context);
 }
 
 /* From now on products are wrong after `right` of them. */

@@ -1,40 +1,17 @@
 #include "als_fixture.h"
 #include "core/numbers.h"
 #include "core/random.h"
+#include "inputs.h"
 #include "linalg/lapack.h"
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-polyad_context *als_context(int threads) {
-  polyad_context *context;
-  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
-  assert_int_equal(polyad_set_device(context, "cpu"), POLYAD_OK);
-  assert_int_equal(polyad_set_threads(context, threads), POLYAD_OK);
-  return context;
-}
-
-void als_context_end(polyad_context *context) {
-  assert_int_equal(polyad_memory_in_use(context), 0);
-  polyad_context_destroy(context);
-}
-
 polyad_tensor *als_tensor(polyad_context *context, int order, const uint64_t *dims, uint64_t nnz,
                           const int32_t *index, const double *value) {
-  polyad_tensor_input input;
+  polyad_tensor_input input = input_of_rows(order, dims, nnz, POLYAD_I32, index, value);
   polyad_tensor *tensor;
-  polyad_tensor_input_init(&input);
-  input.order = order;
-  input.dims = dims;
-  input.nnz = nnz;
-  input.index_type = POLYAD_I32;
-  for (int n = 0; n < order; ++n) {
-    input.index[n] = index + n;
-    input.index_stride[n] = (int64_t)sizeof *index * order;
-  }
-  input.values = value;
-  input.value_stride = sizeof *value;
   ALS_OK(context, polyad_tensor_create(context, &input, &tensor));
   return tensor;
 }

@@ -2,7 +2,7 @@
 #ifndef PD_TEST_ALS_FIXTURE_H
 #define PD_TEST_ALS_FIXTURE_H
 
-#include "harness.h"
+#include "contexts.h"
 #include <polyad/polyad.h>
 
 /** Fails the test with the library's words unless `call` gives POLYAD_OK. */
@@ -11,11 +11,6 @@
     polyad_status als_status_ = (call);                                                            \
     if (als_status_ != POLYAD_OK) fail_msg("%s: %s", #call, polyad_last_error(context));           \
   } while (0)
-
-/** A context on the CPU. */
-polyad_context *als_context(int threads);
-/** Checks that nothing is left allocated, and destroys. */
-void als_context_end(polyad_context *context);
 
 /** A tensor from coordinates index[p * order + n] and values. */
 polyad_tensor *als_tensor(polyad_context *context, int order, const uint64_t *dims, uint64_t nnz,

@@ -154,7 +154,7 @@ static int check_trace(const polyad_run_info *info, const polyad_cp_als_options 
  * that of its model. */
 static void ends_at_the_same_fit(void **state) {
   (void)state;
-  polyad_context *context = als_context(2);
+  polyad_context *context = cpu_context(2);
   polyad_tensor *tensor = read_data(context, "aminoacids.tns.gz");
   polyad_plan *plan = half_plan(context, tensor);
   polyad_run_info info[2] = {0};
@@ -180,13 +180,13 @@ static void ends_at_the_same_fit(void **state) {
   polyad_run_info_clear(&info[1]);
   polyad_plan_destroy(plan);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 /* The last of all iterations that are allowed is in single precision, and so is a single one. */
 static void ends_before_the_last_iteration(void **state) {
   (void)state;
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   polyad_tensor *tensor = read_data(context, "aminoacids.tns.gz");
   polyad_plan *plan = half_plan(context, tensor);
   for (int most = 1; most <= 4; ++most) {
@@ -203,13 +203,13 @@ static void ends_before_the_last_iteration(void **state) {
   }
   polyad_plan_destroy(plan);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 /* Rounding that makes the fit fall ends at once, and is no breakdown. */
 static void a_fall_ends_it(void **state) {
   (void)state;
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   polyad_tensor *tensor = read_data(context, "aminoacids.tns.gz");
   polyad_plan *plan = half_plan(context, tensor);
   polyad_run_info info[2] = {0};
@@ -233,7 +233,7 @@ static void a_fall_ends_it(void **state) {
   polyad_run_info_clear(&info[1]);
   polyad_plan_destroy(plan);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 static int stop_at(void *iteration, const polyad_progress *progress) {
@@ -248,7 +248,7 @@ static void resumed_run_has_the_same_bits(void **state) {
   assert_true(file >= 0);
   close(file);
   snprintf(before, sizeof before, "%s.prev", path);
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   polyad_tensor *tensor = read_data(context, "aminoacids.tns.gz");
   polyad_plan *plan = half_plan(context, tensor);
   polyad_cp_als_options options = options_of(3, 1e-5, 1);
@@ -286,7 +286,7 @@ static void resumed_run_has_the_same_bits(void **state) {
   polyad_ktensor_destroy(whole);
   polyad_plan_destroy(plan);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 static void expect_refusal(polyad_context *context, const polyad_plan *plan,
@@ -301,7 +301,7 @@ static void expect_refusal(polyad_context *context, const polyad_plan *plan,
 static void refusals(void **state) {
   (void)state;
   static const uint64_t dims[MODES] = {9, 8, 7};
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   polyad_tensor *tensor = als_random_tensor(context, MODES, dims, 100, 3, 0);
   polyad_plan *plan = plan_in(context, tensor, POLYAD_F32);
   polyad_plan *wide = plan_in(context, tensor, POLYAD_F64);
@@ -322,7 +322,7 @@ static void refusals(void **state) {
   polyad_plan_destroy(plan);
   polyad_plan_destroy(wide);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 int main(void) {

@@ -119,7 +119,7 @@ struct problem {
 /* A model of these signs, half of whose nonnegative numbers are zero, with noise, which some of
  * them would follow below zero. */
 static struct problem open_problem(uint32_t modes) {
-  struct problem p = {.context = als_context(2)};
+  struct problem p = {.context = cpu_context(2)};
   polyad_ktensor *truth = als_random_model(p.context, ORDER, dims, RANK, 9, 0);
   for (int n = 0; n < ORDER; ++n)
     for (uint64_t k = 0; in(modes, n) && k < dims[n] * RANK; ++k) {
@@ -138,7 +138,7 @@ static struct problem open_problem(uint32_t modes) {
 static void close_problem(struct problem *p) {
   polyad_plan_destroy(p->plan);
   polyad_tensor_destroy(p->tensor);
-  als_context_end(p->context);
+  context_end(p->context);
 }
 
 static polyad_cp_als_options options_for(uint32_t modes, int iterations) {

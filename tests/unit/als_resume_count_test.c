@@ -14,7 +14,7 @@ static void singular_solves_are_counted_on(void **state) {
   assert_non_null(mkdtemp(folder));
   snprintf(path, sizeof path, "%s/state", folder);
   snprintf(previous, sizeof previous, "%s.prev", path);
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   polyad_tensor *tensor = als_random_tensor(context, 3, dims, 20, 4, 1);
   polyad_plan *plan = als_plan(context, tensor, RANK, POLYAD_F64);
   polyad_cp_als_options options;
@@ -42,7 +42,7 @@ static void singular_solves_are_counted_on(void **state) {
   polyad_run_info_clear(&second);
   polyad_plan_destroy(plan);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
   (void)unlink(path);
   (void)unlink(previous);
   assert_int_equal(rmdir(folder), 0);

@@ -21,7 +21,7 @@ struct setting {
 
 static void start(struct setting *s, polyad_type precision) {
   memset(s, 0, sizeof *s);
-  s->context = als_context(2);
+  s->context = cpu_context(2);
   polyad_ktensor *model = als_random_model(s->context, ORDER, dims, RANK, 5, 1);
   s->tensor = als_tensor_of_model(s->context, model);
   polyad_ktensor_destroy(model);
@@ -35,7 +35,7 @@ static void finish(struct setting *s) {
   pd_als_destroy(s->als);
   polyad_plan_destroy(s->plan);
   polyad_tensor_destroy(s->tensor);
-  als_context_end(s->context);
+  context_end(s->context);
 }
 
 static double entry(const struct pd_matrix *a, uint64_t i, uint64_t r) {
@@ -226,7 +226,7 @@ static void a_guess_that_points_away_is_not_turned(void **state) {
       guess[n][k] = 0.25 + (double)((k * 7 + (uint64_t)n) % 5);
   struct setting s;
   memset(&s, 0, sizeof s);
-  s.context = als_context(1);
+  s.context = cpu_context(1);
   s.tensor = als_tensor(s.context, ORDER, dims, CELLS, index, x);
   s.plan = als_plan(s.context, s.tensor, RANK, POLYAD_F64);
   polyad_ktensor *initial = als_model(s.context, ORDER, dims, RANK, factor), *model;

@@ -32,7 +32,7 @@ struct lot {
 static void make_lot(struct lot *lot, int order, int nonnegative, const char *format,
                      polyad_type precision) {
   memset(lot, 0, sizeof *lot);
-  lot->context = als_context(2);
+  lot->context = cpu_context(2);
   ALS_OK(lot->context, polyad_set_device(lot->context, kind));
   polyad_tensor *x =
       als_random_tensor(lot->context, order, dims, order == 1 ? 9 : 150, 3, nonnegative);
@@ -72,7 +72,7 @@ static void clear_lot(struct lot *lot) {
     polyad_ktensor_destroy(lot->task[k].model);
   }
   polyad_plan_destroy(lot->plan);
-  als_context_end(lot->context);
+  context_end(lot->context);
 }
 
 /* What rounding may make of a fit. A run alone and one of several add the same products in other

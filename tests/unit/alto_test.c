@@ -261,7 +261,7 @@ enum { SHAPES = sizeof shapes / sizeof *shapes };
 static void storages_hold_the_tensor(void **state) {
   (void)state;
   static const int partitions[] = {0, 1, 3, 6000};
-  polyad_context *context = fixture_context(3);
+  polyad_context *context = cpu_context(3);
   for (int s = 0; s < SHAPES; ++s)
     for (int v = 0; v < VARIANTS; ++v)
       for (int k = 0; k < 4; ++k) {
@@ -278,13 +278,13 @@ static void storages_hold_the_tensor(void **state) {
         pd_storage_free(context, &pd_alto_format, alto);
         polyad_tensor_destroy(tensor);
       }
-  fixture_end(context);
+  context_end(context);
 }
 
 /* Both ways of coding build the same storage. */
 static void coders_build_the_same(void **state) {
   (void)state;
-  polyad_context *context = fixture_context(2);
+  polyad_context *context = cpu_context(2);
   for (int s = 0; s < SHAPES; ++s) {
     polyad_tensor *tensor =
         fixture_tensor(context, shapes[s].order, shapes[s].dims, shapes[s].nnz, false, POLYAD_F64);
@@ -304,7 +304,7 @@ static void coders_build_the_same(void **state) {
     pd_storage_free(context, &pd_alto_format, plain);
     polyad_tensor_destroy(tensor);
   }
-  fixture_end(context);
+  context_end(context);
 }
 
 static void descriptions_name_edition_and_bytes(void **state) {
@@ -314,7 +314,7 @@ static void descriptions_name_edition_and_bytes(void **state) {
       "keys-pull, keys of 24 bits in 4 bytes",     "keys-atomic, keys of 24 bits in 4 bytes",
       "keys-adaptive, keys of 24 bits in 4 bytes", "coo-pull, indices of together 6 bytes",
       "coo-atomic, indices of together 6 bytes"};
-  polyad_context *context = fixture_context(1);
+  polyad_context *context = cpu_context(1);
   polyad_tensor *tensor = fixture_tensor(context, 3, shapes[4].dims, 500, false, POLYAD_F64);
   for (int v = 0; v < VARIANTS; ++v) {
     char text[PD_REASON_BYTES];
@@ -324,7 +324,7 @@ static void descriptions_name_edition_and_bytes(void **state) {
     pd_storage_free(context, &pd_alto_format, alto);
   }
   polyad_tensor_destroy(tensor);
-  fixture_end(context);
+  context_end(context);
 }
 
 /* ---- shares of threads ----------------------------------------------------------------------- */
@@ -347,7 +347,7 @@ static void assert_share(const struct pd_alto *alto, int mode,
 
 static void shares_cover_all_nonzeros_once(void **state) {
   (void)state;
-  polyad_context *context = fixture_context(2);
+  polyad_context *context = cpu_context(2);
   for (int s = 0; s < SHAPES; ++s) {
     polyad_tensor *tensor =
         fixture_tensor(context, shapes[s].order, shapes[s].dims, shapes[s].nnz, false, POLYAD_F32);
@@ -377,14 +377,14 @@ static void shares_cover_all_nonzeros_once(void **state) {
     pd_storage_free(context, &pd_alto_format, alto);
     polyad_tensor_destroy(tensor);
   }
-  fixture_end(context);
+  context_end(context);
 }
 
 /* Fewer parts where temporaries would be too many; one part remains in any case. */
 static void temporaries_are_limited(void **state) {
   (void)state;
   static const uint64_t dims[3] = {100, 200, 300};
-  polyad_context *context = fixture_context(2);
+  polyad_context *context = cpu_context(2);
   polyad_tensor *tensor = fixture_tensor(context, 3, dims, 5000, false, POLYAD_F32);
   struct pd_alto *alto = fixture_build(context, &pd_alto_format, "auto", 0, tensor);
   struct pd_alto_share share[8];
@@ -399,7 +399,7 @@ static void temporaries_are_limited(void **state) {
   assert_int_equal(before, 1);
   pd_storage_free(context, &pd_alto_format, alto);
   polyad_tensor_destroy(tensor);
-  fixture_end(context);
+  context_end(context);
 }
 
 /* Four nonzeros a row in the mean, rounded down, are few; more are not. Other variants have one
@@ -407,7 +407,7 @@ static void temporaries_are_limited(void **state) {
 static void editions_follow_reuse(void **state) {
   (void)state;
   static const uint64_t dims[3] = {1000, 1001, 4999};
-  polyad_context *context = fixture_context(2);
+  polyad_context *context = cpu_context(2);
   polyad_tensor *tensor = fixture_tensor(context, 3, dims, 5000, false, POLYAD_F32);
   const uint64_t nnz = polyad_tensor_nnz(tensor);
   for (int v = 0; v < VARIANTS; ++v) {
@@ -420,7 +420,7 @@ static void editions_follow_reuse(void **state) {
   }
   assert_true(nnz >= 5 * dims[0] && nnz < 5 * dims[1]);
   polyad_tensor_destroy(tensor);
-  fixture_end(context);
+  context_end(context);
 }
 
 /* ---- damage ---------------------------------------------------------------------------------- */
@@ -436,7 +436,7 @@ static void editions_follow_reuse(void **state) {
 static void damage_is_found(void **state) {
   (void)state;
   static const uint64_t dims[3] = {3000, 20, 300};
-  polyad_context *context = fixture_context(2);
+  polyad_context *context = cpu_context(2);
   polyad_tensor *tensor = fixture_tensor(context, 3, dims, 2000, false, POLYAD_F32);
   struct pd_alto *keys = fixture_build(context, &pd_alto_format, "keys-pull", 0, tensor);
   struct pd_alto *coo = fixture_build(context, &pd_alto_format, "coo-pull", 0, tensor),
@@ -461,7 +461,7 @@ static void damage_is_found(void **state) {
   pd_storage_free(context, &pd_alto_format, keys);
   pd_storage_free(context, &pd_alto_format, coo);
   polyad_tensor_destroy(tensor);
-  fixture_end(context);
+  context_end(context);
 }
 
 int main(void) {

@@ -10,6 +10,7 @@
 #include "formats/hicoo/hicoo_layout.h"
 #include "formats/mmcsf/mmcsf_layout.h"
 #include "formats/tables.h"
+#include "inputs.h"
 #include "unit/format_fixture.h"
 #include <stdio.h>
 #include <string.h>
@@ -40,20 +41,10 @@ static void *build(polyad_context *context, const struct polyad_format *format,
 /* A tensor of ones at the given coordinates. */
 static polyad_tensor *tensor_at(polyad_context *context, const uint64_t *dims, uint64_t nnz,
                                 const uint64_t (*at)[3]) {
-  polyad_tensor_input input;
+  const double one = 1;
+  polyad_tensor_input input = input_of_rows(3, dims, nnz, POLYAD_U64, at, &one);
   polyad_tensor *tensor = NULL;
-  double one = 1;
-  polyad_tensor_input_init(&input);
-  input.order = 3;
-  input.dims = dims;
-  input.nnz = nnz;
-  input.index_type = POLYAD_U64;
-  for (int n = 0; n < 3; ++n) {
-    input.index[n] = &at[0][n];
-    input.index_stride[n] = sizeof *at;
-  }
-  input.values = &one;
-  input.value_stride = 0;
+  input.value_stride = 0; /* the one value is that of every nonzero */
   assert_int_equal(polyad_tensor_create(context, &input, &tensor), POLYAD_OK);
   assert_int_equal(polyad_tensor_nnz(tensor), nnz);
   return tensor;
@@ -73,7 +64,7 @@ static void comes_back(polyad_context *context, const struct polyad_format *form
 static void keys_longer_than_64_bits_make_blocks(void **state) {
   (void)state;
   static const uint64_t dims[3] = {1 << 30, 1 << 30, 1 << 30};
-  polyad_context *context = fixture_context(2);
+  polyad_context *context = cpu_context(2);
   polyad_tensor *tensor = fixture_tensor(context, 3, dims, 3000, false, POLYAD_F64);
   struct pd_blco *blco = build(context, &pd_blco_format, tensor, 0);
   int bits = 0;
@@ -86,13 +77,13 @@ static void keys_longer_than_64_bits_make_blocks(void **state) {
   fixture_check(context, &pd_blco_format, blco, POLYAD_INTERNAL);
   pd_storage_free(context, &pd_blco_format, blco);
   polyad_tensor_destroy(tensor);
-  fixture_end(context);
+  context_end(context);
 }
 
 static void blco_is_ordered_for_a_mode(void **state) {
   (void)state;
   static const uint64_t dims[3] = {50, 60, 70};
-  polyad_context *context = fixture_context(2);
+  polyad_context *context = cpu_context(2);
   polyad_tensor *tensor = fixture_tensor(context, 3, dims, 5000, false, POLYAD_F32);
   for (int mode = 0; mode < 3; ++mode) {
     char text[PD_REASON_BYTES], expected[64];
@@ -114,7 +105,7 @@ static void blco_is_ordered_for_a_mode(void **state) {
   assert_false(pd_blco_format.supports(&traits, &request, reason));
   assert_non_null(strstr(reason, "mode 3"));
   polyad_tensor_destroy(tensor);
-  fixture_end(context);
+  context_end(context);
 }
 
 /* ---- trees ---------------------------------------------------------------------------------- */
@@ -160,7 +151,7 @@ static void whole_pieces_are_whole(const struct pd_fibers *tree) {
 static void long_fibers_and_slices_are_cut(void **state) {
   (void)state;
   static const uint64_t dims[4] = {40, 2, 3, 900};
-  polyad_context *context = fixture_context(2);
+  polyad_context *context = cpu_context(2);
   polyad_tensor *tensor = fixture_tensor(context, 4, dims, 30000, true, POLYAD_F64);
   struct pd_bcsf *bcsf = build(context, &pd_bcsf_format, tensor, 0);
   bool cut = false;
@@ -183,14 +174,14 @@ static void long_fibers_and_slices_are_cut(void **state) {
   fixture_check(context, &pd_bcsf_format, bcsf, POLYAD_INTERNAL);
   pd_storage_free(context, &pd_bcsf_format, bcsf);
   polyad_tensor_destroy(tensor);
-  fixture_end(context);
+  context_end(context);
 }
 
 static void slices_are_divided_by_kind(void **state) {
   (void)state;
   static const uint64_t dims[3] = {3, 2, 2};
   static const uint64_t at[5][3] = {{0, 0, 0}, {1, 0, 1}, {1, 1, 0}, {2, 0, 0}, {2, 0, 1}};
-  polyad_context *context = fixture_context(1);
+  polyad_context *context = cpu_context(1);
   polyad_tensor *tensor = tensor_at(context, dims, 5, at);
   struct pd_hbcsf *hbcsf = build(context, &pd_hbcsf_format, tensor, 0);
   const struct pd_hbcsf_mode *mode = &hbcsf->mode[0];
@@ -207,7 +198,7 @@ static void slices_are_divided_by_kind(void **state) {
   fixture_check(context, &pd_hbcsf_format, hbcsf, POLYAD_INTERNAL);
   pd_storage_free(context, &pd_hbcsf_format, hbcsf);
   polyad_tensor_destroy(tensor);
-  fixture_end(context);
+  context_end(context);
 }
 
 /* A fiber of five along mode 1, one of six along mode 3, which meet in one nonzero. */
@@ -216,7 +207,7 @@ static void nonzeros_go_along_their_longest_fiber(void **state) {
   static const uint64_t dims[3] = {5, 4, 6};
   static const uint64_t at[10][3] = {{0, 1, 2}, {1, 1, 2}, {2, 1, 2}, {3, 1, 2}, {4, 1, 2},
                                      {2, 1, 0}, {2, 1, 1}, {2, 1, 3}, {2, 1, 4}, {2, 1, 5}};
-  polyad_context *context = fixture_context(1);
+  polyad_context *context = cpu_context(1);
   polyad_tensor *tensor = tensor_at(context, dims, 10, at);
   struct pd_mmcsf *mmcsf = build(context, &pd_mmcsf_format, tensor, 0);
   assert_int_equal(mmcsf->trees, 2);
@@ -233,7 +224,7 @@ static void nonzeros_go_along_their_longest_fiber(void **state) {
   mmcsf->first[2]++;
   pd_storage_free(context, &pd_mmcsf_format, mmcsf);
   polyad_tensor_destroy(tensor);
-  fixture_end(context);
+  context_end(context);
 }
 
 /* ---- blocks, flags, fibers ------------------------------------------------------------------ */
@@ -242,7 +233,7 @@ static void blocks_have_128_indices(void **state) {
   (void)state;
   static const uint64_t dims[3] = {300, 300, 300};
   static const uint64_t at[4][3] = {{0, 0, 0}, {127, 127, 0}, {128, 0, 0}, {0, 0, 299}};
-  polyad_context *context = fixture_context(1);
+  polyad_context *context = cpu_context(1);
   polyad_tensor *tensor = tensor_at(context, dims, 4, at);
   struct pd_hicoo *hicoo = build(context, &pd_hicoo_format, tensor, 0);
   assert_int_equal(hicoo->blocks, 3);
@@ -252,7 +243,7 @@ static void blocks_have_128_indices(void **state) {
   fixture_check(context, &pd_hicoo_format, hicoo, POLYAD_INTERNAL);
   pd_storage_free(context, &pd_hicoo_format, hicoo);
   polyad_tensor_destroy(tensor);
-  fixture_end(context);
+  context_end(context);
 }
 
 /* The same coordinates in blocks of other edges: (0, 0, 0) and (127, 127, 0) are apart in smaller
@@ -266,7 +257,7 @@ static void blocks_have_asked_indices(void **state) {
     uint32_t blocks;
   } table[] = {{2, 4}, {64, 4}, {128, 3}, {256, 2}};
   for (size_t k = 0; k < sizeof table / sizeof *table; ++k) {
-    polyad_context *context = fixture_context(1);
+    polyad_context *context = cpu_context(1);
     polyad_tensor *tensor = tensor_at(context, dims, 4, at);
     struct pd_hicoo *hicoo = build(context, &pd_hicoo_format, tensor, table[k].edge);
     assert_int_equal(hicoo->blocks, table[k].blocks);
@@ -274,7 +265,7 @@ static void blocks_have_asked_indices(void **state) {
     comes_back(context, &pd_hicoo_format, hicoo, tensor);
     pd_storage_free(context, &pd_hicoo_format, hicoo);
     polyad_tensor_destroy(tensor);
-    fixture_end(context);
+    context_end(context);
   }
 }
 
@@ -282,7 +273,7 @@ static void blocks_have_asked_indices(void **state) {
 static void superblocks_are_grouped(void **state) {
   (void)state;
   static const uint64_t dims[3] = {9000, 40, 3000};
-  polyad_context *context = fixture_context(2);
+  polyad_context *context = cpu_context(2);
   polyad_tensor *tensor = fixture_tensor(context, 3, dims, 5000, false, POLYAD_F64);
   struct pd_hicoo *hicoo = build(context, &pd_hicoo_format, tensor, 0);
   assert_int_equal(hicoo->superblocks, 9 * 1 * 3);
@@ -293,13 +284,13 @@ static void superblocks_are_grouped(void **state) {
   fixture_check(context, &pd_hicoo_format, hicoo, POLYAD_INTERNAL);
   pd_storage_free(context, &pd_hicoo_format, hicoo);
   polyad_tensor_destroy(tensor);
-  fixture_end(context);
+  context_end(context);
 }
 
 static void flags_tell_where_rows_begin(void **state) {
   (void)state;
   static const uint64_t dims[3] = {30, 500, 7};
-  polyad_context *context = fixture_context(2);
+  polyad_context *context = cpu_context(2);
   polyad_tensor *tensor = fixture_tensor(context, 3, dims, 4000, true, POLYAD_F32);
   /* Exact estimates. */
   struct pd_fcoo *fcoo = fixture_build(context, &pd_fcoo_format, "auto", 0, tensor);
@@ -318,13 +309,13 @@ static void flags_tell_where_rows_begin(void **state) {
   fixture_check(context, &pd_fcoo_format, fcoo, POLYAD_INTERNAL);
   pd_storage_free(context, &pd_fcoo_format, fcoo);
   polyad_tensor_destroy(tensor);
-  fixture_end(context);
+  context_end(context);
 }
 
 static void fibers_know_their_indices(void **state) {
   (void)state;
   static const uint64_t dims[3] = {30, 50, 400};
-  polyad_context *context = fixture_context(2);
+  polyad_context *context = cpu_context(2);
   polyad_tensor *tensor = fixture_tensor(context, 3, dims, 4000, true, POLYAD_F32);
   struct pd_fwc *fwc = build(context, &pd_fwc_format, tensor, 0);
   for (int n = 0; n < 3; ++n)
@@ -338,7 +329,7 @@ static void fibers_know_their_indices(void **state) {
   fixture_check(context, &pd_fwc_format, fwc, POLYAD_INTERNAL);
   pd_storage_free(context, &pd_fwc_format, fwc);
   polyad_tensor_destroy(tensor);
-  fixture_end(context);
+  context_end(context);
 }
 
 /* ---- for all -------------------------------------------------------------------------------- */
@@ -347,7 +338,7 @@ static void fibers_know_their_indices(void **state) {
 static void atomic_formats_are_chosen_by_name_only(void **state) {
   (void)state;
   static const uint64_t dims[3] = {300, 20, 50};
-  polyad_context *context = fixture_context(2);
+  polyad_context *context = cpu_context(2);
   polyad_tensor *tensor = fixture_tensor(context, 3, dims, 2000, false, POLYAD_F64);
   for (int f = -1; f < pd_format_count(); ++f) {
     polyad_plan_options options;
@@ -364,14 +355,14 @@ static void atomic_formats_are_chosen_by_name_only(void **state) {
     polyad_plan_destroy(plan);
   }
   polyad_tensor_destroy(tensor);
-  fixture_end(context);
+  context_end(context);
 }
 
 /* No nonzeros at all. */
 static void empty_tensors_are_held(void **state) {
   (void)state;
   static const uint64_t dims[3] = {3, 2, 2};
-  polyad_context *context = fixture_context(2);
+  polyad_context *context = cpu_context(2);
   static const uint64_t at[1][3] = {{0, 0, 0}};
   polyad_tensor *tensor = tensor_at(context, dims, 0, at);
   static const struct polyad_format *const formats[] = {
@@ -384,7 +375,7 @@ static void empty_tensors_are_held(void **state) {
     pd_storage_free(context, formats[f], storage);
   }
   polyad_tensor_destroy(tensor);
-  fixture_end(context);
+  context_end(context);
 }
 
 /* ---- memory -----------------------------------------------------------------------------------
@@ -393,7 +384,7 @@ static void empty_tensors_are_held(void **state) {
 /* Most bytes that a context of its own takes while a storage is built, beside those announced. */
 static void build_within(const struct polyad_format *format, polyad_tensor *tensor) {
   const uint64_t HEADERS = 64 << 10; /* of allocations, and counts of threads */
-  polyad_context *context = fixture_context(2);
+  polyad_context *context = cpu_context(2);
   struct pd_traits traits;
   struct pd_request request = {.variant = "auto",
                                .rank = 5,
@@ -411,7 +402,7 @@ static void build_within(const struct polyad_format *format, polyad_tensor *tens
     fail_msg("%s: building took %llu bytes, %llu were announced", format->name,
              (unsigned long long)peak, (unsigned long long)building);
   pd_storage_free(context, format, storage);
-  fixture_end(context);
+  context_end(context);
 }
 
 static void building_takes_what_is_announced(void **state) {
@@ -422,13 +413,13 @@ static void building_takes_what_is_announced(void **state) {
   const uint64_t dims[][4] = {{70, 4000, 3, 900}, {5000, 12, 40, 7}};
   for (int d = 0; d < 2; ++d)
     for (int heavy = 0; heavy < 2; ++heavy) {
-      polyad_context *context = fixture_context(2);
+      polyad_context *context = cpu_context(2);
       polyad_type type = heavy ? POLYAD_F32 : POLYAD_F64;
       polyad_tensor *tensor = fixture_tensor(context, 4, dims[d], 150001, heavy, type);
       for (size_t f = 0; f < sizeof formats / sizeof *formats; ++f)
         build_within(formats[f], tensor);
       polyad_tensor_destroy(tensor);
-      fixture_end(context);
+      context_end(context);
     }
 }
 

@@ -36,7 +36,7 @@ static void start(struct setting *s, polyad_type precision) {
   assert_non_null(mkdtemp(s->folder));
   snprintf(s->path, sizeof s->path, "%s/state", s->folder);
   snprintf(s->previous, sizeof s->previous, "%s.prev", s->path);
-  s->context = als_context(2);
+  s->context = cpu_context(2);
   polyad_set_log(s->context, POLYAD_LOG_WARNING, keep_warning, s);
   s->tensor = als_random_tensor(s->context, 3, dims, 2000, 4, 1);
   s->plan = als_plan(s->context, s->tensor, 4, precision);
@@ -73,7 +73,7 @@ static void finish(struct setting *s) {
   assert_int_equal(rmdir(s->folder), 0);
   polyad_plan_destroy(s->plan);
   polyad_tensor_destroy(s->tensor);
-  als_context_end(s->context);
+  context_end(s->context);
 }
 
 static polyad_ktensor *run(struct setting *s, polyad_run_info *info) {

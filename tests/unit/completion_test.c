@@ -4,6 +4,7 @@
 #include "algorithms/observations.h"
 #include "als_fixture.h"
 #include "core/random.h"
+#include "inputs.h"
 #include "plan/plan.h"
 #include "tensor/tensor.h"
 #include <math.h>
@@ -32,19 +33,8 @@ static polyad_tensor *sample(polyad_context *context, polyad_ktensor *model, dou
   ALS_OK(context, polyad_ktensor_values(context, model, count, at, value));
   for (uint64_t k = 0; k < count && whole; ++k)
     value[k] = rint(value[k]);
-  polyad_tensor_input input;
+  polyad_tensor_input input = input_of_rows(ORDER, dims, count, POLYAD_U64, at, value);
   polyad_tensor *tensor;
-  polyad_tensor_input_init(&input);
-  input.order = ORDER;
-  input.dims = dims;
-  input.nnz = count;
-  input.index_type = POLYAD_U64;
-  for (int n = 0; n < ORDER; ++n) {
-    input.index[n] = at + n;
-    input.index_stride[n] = ORDER * (int64_t)sizeof *at;
-  }
-  input.values = value;
-  input.value_stride = sizeof *value;
   input.zeros = POLYAD_ZEROS_KEEP;
   ALS_OK(context, polyad_tensor_create(context, &input, &tensor));
   free(at);
@@ -106,7 +96,7 @@ static double distance(polyad_context *context, polyad_ktensor *model, polyad_kt
 /* 10% of the cells of a tensor of rank 5 determine it. */
 static void recovers(polyad_complete_method method, double error) {
   static const uint64_t dims[ORDER] = {40, 50, 45};
-  polyad_context *context = als_context(2);
+  polyad_context *context = cpu_context(2);
   polyad_ktensor *truth = als_random_model(context, ORDER, dims, 5, 3, 0);
   polyad_tensor *tensor = sample(context, truth, 0.1, 11, false);
   polyad_plan *plan = plan_of(context, tensor, "auto", POLYAD_F64);
@@ -125,7 +115,7 @@ static void recovers(polyad_complete_method method, double error) {
   polyad_ktensor_destroy(truth);
   polyad_plan_destroy(plan);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 static void a_tenth_of_the_cells_is_enough(void **state) {
@@ -244,7 +234,7 @@ static polyad_ktensor *truth_of(polyad_context *context, uint32_t nonnegative) {
 }
 
 static void check_variant(struct variant variant) {
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   polyad_ktensor *truth = truth_of(context, variant.nonnegative);
   polyad_tensor *tensor = sample(context, truth, 0.7, 4, false);
   polyad_tensor *weights = variant.weights ? revalue(context, tensor, some_weight) : NULL;
@@ -291,7 +281,7 @@ static void check_variant(struct variant variant) {
   polyad_plan_destroy(plan);
   polyad_tensor_destroy(tensor);
   polyad_tensor_destroy(weights);
-  als_context_end(context);
+  context_end(context);
 }
 
 static void the_objective_is_least(void **state) {
@@ -326,7 +316,7 @@ static void same_bits(polyad_complete_method method, polyad_type type) {
   for (int threads = 1; threads <= 4; threads += threads)
     for (size_t f = 0; f < sizeof formats / sizeof *formats; ++f) {
       static polyad_context *keeper;
-      polyad_context *context = als_context(threads);
+      polyad_context *context = cpu_context(threads);
       polyad_tensor *tensor = long_rows(context);
       polyad_plan *plan = plan_of(context, tensor, formats[f], type);
       polyad_cp_complete_options options = options_for(4, method);
@@ -343,11 +333,11 @@ static void same_bits(polyad_complete_method method, polyad_type type) {
       polyad_tensor_destroy(tensor);
       if (model != first) {
         polyad_ktensor_destroy(model);
-        als_context_end(context);
+        context_end(context);
       }
       if (threads == 4 && f == 2) {
         polyad_ktensor_destroy(first);
-        als_context_end(keeper);
+        context_end(keeper);
       }
     }
 }
@@ -365,7 +355,7 @@ static void bits_do_not_depend_on_threads_or_formats(void **state) {
 /* Every format that holds the tensor gives its zeros back. */
 static void plans_keep_zeros(void **state) {
   (void)state;
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   polyad_ktensor *truth = als_random_model(context, ORDER, small, 2, 8, 0);
   polyad_tensor *tensor = sample(context, truth, 0.5, 4, true);
   assert_true(polyad_tensor_zeros_kept(tensor) > 10);
@@ -390,7 +380,7 @@ static void plans_keep_zeros(void **state) {
   assert_true(held >= 8);
   polyad_ktensor_destroy(truth);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 static double zero_or_one(uint64_t q) { return (double)(q % 3 != 0); }
@@ -398,7 +388,7 @@ static double zero_or_one(uint64_t q) { return (double)(q % 3 != 0); }
 /* Without biases a cell of weight 0 is an unknown one. */
 static void weight_zero_is_unknown(void **state) {
   (void)state;
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   polyad_ktensor *truth = als_random_model(context, ORDER, small, 2, 8, 0);
   polyad_tensor *tensor = sample(context, truth, 0.8, 4, false), *changed;
   polyad_tensor *weights = revalue(context, tensor, zero_or_one);
@@ -423,7 +413,7 @@ static void weight_zero_is_unknown(void **state) {
   polyad_tensor_destroy(tensor);
   polyad_tensor_destroy(changed);
   polyad_tensor_destroy(weights);
-  als_context_end(context);
+  context_end(context);
 }
 
 /* An index without an observation has row 0; with biases its values are the other modes'. */
@@ -432,7 +422,7 @@ static void empty_rows_are_the_ridges(void **state) {
   static const uint64_t dims[ORDER] = {4, 3, 3};
   static const int32_t index[] = {0, 0, 0, 0, 1, 2, 1, 2, 0, 1, 1, 1, 3, 0, 2, 3, 2, 2};
   static const double value[] = {3, 4, 5, 3, 2, 6};
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   polyad_tensor *tensor = als_tensor(context, ORDER, dims, 6, index, value);
   polyad_plan *plan = plan_of(context, tensor, "auto", POLYAD_F64);
   for (int method = POLYAD_COMPLETE_ALS; method <= POLYAD_COMPLETE_SGD; ++method)
@@ -454,7 +444,7 @@ static void empty_rows_are_the_ridges(void **state) {
     }
   polyad_plan_destroy(plan);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 /* ---- validation ----------------------------------------------------------------------------- */
@@ -476,7 +466,7 @@ static double rmse_on(polyad_context *context, polyad_ktensor *model, const poly
  * returned, with the error that is reported. */
 static void the_best_iterate_is_returned(void **state) {
   (void)state;
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   polyad_tensor *whole = als_random_tensor(context, ORDER, small, 250, 9, 0), *parts[2];
   const double share = 0.2;
   ALS_OK(context, polyad_tensor_split(context, whole, 1, &share, parts));
@@ -506,14 +496,14 @@ static void the_best_iterate_is_returned(void **state) {
   polyad_tensor_destroy(whole);
   polyad_tensor_destroy(parts[0]);
   polyad_tensor_destroy(parts[1]);
-  als_context_end(context);
+  context_end(context);
 }
 
 /* Of several starts the one whose model has the least validation error is returned: more starts
  * never raise it. */
 static void the_best_start_is_returned(void **state) {
   (void)state;
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   polyad_tensor *whole = als_random_tensor(context, ORDER, small, 250, 9, 0), *parts[2];
   const double share = 0.2;
   ALS_OK(context, polyad_tensor_split(context, whole, 1, &share, parts));
@@ -538,12 +528,12 @@ static void the_best_start_is_returned(void **state) {
   polyad_tensor_destroy(whole);
   polyad_tensor_destroy(parts[0]);
   polyad_tensor_destroy(parts[1]);
-  als_context_end(context);
+  context_end(context);
 }
 
 static void wrong_options_are_refused(void **state) {
   (void)state;
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   polyad_tensor *tensor = als_random_tensor(context, ORDER, small, 50, 9, 0);
   polyad_plan *plan = plan_of(context, tensor, "auto", POLYAD_F64);
   const double wrong[] = {-1, INFINITY, NAN};
@@ -560,13 +550,13 @@ static void wrong_options_are_refused(void **state) {
     }
   polyad_plan_destroy(plan);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 /* Where most cells are known, those that are added as zeros are among the few others. */
 static void added_zeros_are_other_cells(void **state) {
   (void)state;
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   polyad_ktensor *truth = als_random_model(context, ORDER, small, 2, 8, 0);
   polyad_tensor *whole = sample(context, truth, 0.8, 4, false), *more;
   ALS_OK(context, polyad_tensor_add_negatives(context, whole, whole, 1, 0, &more));
@@ -583,14 +573,14 @@ static void added_zeros_are_other_cells(void **state) {
   polyad_tensor_destroy(more);
   polyad_tensor_destroy(whole);
   polyad_ktensor_destroy(truth);
-  als_context_end(context);
+  context_end(context);
 }
 
 /* Values far from one, and those of another scale: the model is the same but for the scale, where
  * the ridge is scaled with it. */
 static void scales_do_not_matter(void **state) {
   (void)state;
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   polyad_ktensor *truth = als_random_model(context, ORDER, small, 2, 8, 0);
   polyad_tensor *tensor = sample(context, truth, 0.6, 4, false), *large;
   ALS_OK(context, polyad_tensor_convert(context, tensor, POLYAD_F64, &large));
@@ -615,13 +605,13 @@ static void scales_do_not_matter(void **state) {
   polyad_ktensor_destroy(truth);
   polyad_tensor_destroy(tensor);
   polyad_tensor_destroy(large);
-  als_context_end(context);
+  context_end(context);
 }
 
 /* SGD goes down the objective that ALS and CCD++ minimise, and not as far. */
 static void methods_agree(void **state) {
   (void)state;
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   polyad_tensor *tensor = long_rows(context);
   polyad_plan *plan = plan_of(context, tensor, "auto", POLYAD_F64);
   double fits[3];
@@ -640,14 +630,14 @@ static void methods_agree(void **state) {
     fail_msg("fits %g, %g, %g", fits[0], fits[1], fits[2]);
   polyad_plan_destroy(plan);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 /* ---- splitting ------------------------------------------------------------------------------ */
 
 static void parts_make_up_the_whole(void **state) {
   (void)state;
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   polyad_tensor *whole = als_random_tensor(context, ORDER, small, 250, 9, 0), *parts[3];
   const double shares[] = {0.1, 0.25}, wrong[] = {0.5, 0.5};
   ALS_OK(context, polyad_tensor_set_labels(context, whole, 1, "name", NULL));
@@ -674,7 +664,7 @@ static void parts_make_up_the_whole(void **state) {
   assert_int_equal(polyad_tensor_split(context, whole, 2, wrong, parts), POLYAD_INVALID_ARGUMENT);
   assert_null(parts[0]);
   polyad_tensor_destroy(whole);
-  als_context_end(context);
+  context_end(context);
 }
 
 /* ---- devices --------------------------------------------------------------------------------
@@ -691,7 +681,7 @@ static polyad_status allocate_some(polyad_context *context, const struct pd_devi
  * empty: no row of these is long enough to be divided. */
 static void observations_are_sent_whole(void **state) {
   (void)state;
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   polyad_tensor *tensor = als_random_tensor(context, ORDER, small, 250, 9, 0);
   struct pd_device_functions functions = *pd_cpu_device.functions;
   struct pd_device device = pd_cpu_device;
@@ -718,7 +708,7 @@ static void observations_are_sent_whole(void **state) {
   pd_observations_destroy(sent);
   pd_observations_destroy(kept);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 int main(void) {

@@ -11,13 +11,13 @@ static polyad_context *context;
 
 static int set_up(void **state) {
   (void)state;
-  context = als_context(3);
+  context = cpu_context(3);
   return 0;
 }
 
 static int tear_down(void **state) {
   (void)state;
-  als_context_end(context);
+  context_end(context);
   return 0;
 }
 

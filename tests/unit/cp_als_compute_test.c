@@ -48,7 +48,7 @@ static void ends_near_the_fit_in_double(void **state) {
     double first = 0;
     snprintf(path, sizeof path, "%s/%s", POLYAD_DATA, files[f]);
     for (int compute = POLYAD_COMPUTE_NATIVE; compute <= POLYAD_COMPUTE_TF32; ++compute) {
-      polyad_context *context = als_context(2);
+      polyad_context *context = cpu_context(2);
       polyad_tensor *tensor = NULL;
       polyad_ktensor *model = NULL;
       polyad_run_info info = {0};
@@ -71,7 +71,7 @@ static void ends_near_the_fit_in_double(void **state) {
       polyad_ktensor_destroy(model);
       polyad_plan_destroy(plan);
       polyad_tensor_destroy(tensor);
-      als_context_end(context);
+      context_end(context);
     }
   }
 }
@@ -85,7 +85,7 @@ static void resumed_run_has_the_same_bits(void **state) {
   close(file);
   unlink(path);
   static const uint64_t dims[] = {30, 20, 25};
-  polyad_context *context = als_context(2);
+  polyad_context *context = cpu_context(2);
   polyad_tensor *tensor = als_random_tensor(context, 3, dims, 4000, 3, 0);
   polyad_plan *plan = plan_of(context, tensor, POLYAD_COMPUTE_BF16);
   polyad_cp_als_options options;
@@ -106,7 +106,7 @@ static void resumed_run_has_the_same_bits(void **state) {
     polyad_ktensor_destroy(model[run]);
   polyad_plan_destroy(plan);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
   unlink(path);
 }
 

@@ -19,7 +19,7 @@ struct setting {
 
 static inline struct setting set_up(int threads, polyad_type precision) {
   static const uint64_t dims[3] = {300, 40, 200};
-  struct setting s = {.context = als_context(threads)};
+  struct setting s = {.context = cpu_context(threads)};
   s.tensor = als_random_tensor(s.context, 3, dims, 20000, 4, 1);
   s.plan = als_plan(s.context, s.tensor, 8, precision);
   return s;
@@ -28,7 +28,7 @@ static inline struct setting set_up(int threads, polyad_type precision) {
 static inline void tear_down(struct setting *s) {
   polyad_plan_destroy(s->plan);
   polyad_tensor_destroy(s->tensor);
-  als_context_end(s->context);
+  context_end(s->context);
 }
 
 static inline polyad_ktensor *run(struct setting *s, const polyad_cp_als_options *options,

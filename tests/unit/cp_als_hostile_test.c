@@ -37,12 +37,12 @@ static void end(polyad_context *context, polyad_tensor *tensor, struct run *run)
   polyad_ktensor_destroy(run->model);
   polyad_run_info_clear(&run->info);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 static void rank_1_tensor_with_rank_10(void **state) {
   (void)state;
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   static const uint64_t dims[3] = {6, 7, 8};
   polyad_ktensor *truth = als_random_model(context, 3, dims, 1, 3, 0);
   polyad_tensor *tensor = als_tensor_of_model(context, truth);
@@ -57,7 +57,7 @@ static void rank_1_tensor_with_rank_10(void **state) {
 
 static void all_ones(void **state) {
   (void)state;
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   static const uint64_t dims[3] = {10, 10, 10};
   static const double ones[10] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
   const double *factor[3] = {ones, ones, ones};
@@ -75,7 +75,7 @@ static void one_nonzero(void **state) {
   (void)state;
   for (int order = 1; order <= 5; ++order)
     for (int init = POLYAD_INIT_RANDOM; init <= POLYAD_INIT_HOSVD; ++init) {
-      polyad_context *context = als_context(1);
+      polyad_context *context = cpu_context(1);
       static const uint64_t dims[5] = {4, 1, 3, 5, 2};
       static const int32_t index[5] = {2, 0, 1, 4, 0};
       static const double value = -7.5;
@@ -91,7 +91,7 @@ static void one_nonzero(void **state) {
 /* a o a o b + a o b o a + b o a o a has rank 3 and is the limit of tensors of rank 2. */
 static void border_rank(void **state) {
   (void)state;
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   static const uint64_t dims[3] = {2, 2, 2};
   static const int32_t index[9] = {0, 0, 1, 0, 1, 0, 1, 0, 0};
   static const double value[3] = {1, 1, 1};
@@ -109,7 +109,7 @@ static void border_rank(void **state) {
 
 static void swamp(void **state) {
   (void)state;
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   static const uint64_t dims[3] = {8, 9, 10};
   /* Columns c, c + e d1, c + e d2 with e so that cosines are about 0.9999. */
   polyad_ktensor *truth = als_random_model(context, 3, dims, 3, 11, 0);
@@ -151,7 +151,7 @@ static void check_empty_rows(polyad_ktensor *model, int mode, uint64_t used) {
 static void empty_slices(void **state) {
   (void)state;
   for (int init = POLYAD_INIT_RANDOM; init <= POLYAD_INIT_HOSVD; ++init) {
-    polyad_context *context = als_context(1);
+    polyad_context *context = cpu_context(1);
     static const uint64_t dims[3] = {1000, 1, 700};
     int32_t index[50][3];
     double value[50];
@@ -175,7 +175,7 @@ static void empty_slices(void **state) {
 static void long_mode_with_one_entry(void **state) {
   (void)state;
   for (int init = POLYAD_INIT_RANDOM; init <= POLYAD_INIT_HOSVD; ++init) {
-    polyad_context *context = als_context(1);
+    polyad_context *context = cpu_context(1);
     static const uint64_t dims[3] = {1000000, 4, 1};
     static const int32_t index[6] = {999999, 0, 0, 999999, 3, 0};
     static const double value[2] = {3, 4};
@@ -197,7 +197,7 @@ static void extreme_values(void **state) {
   static const int32_t index[4][3] = {{0, 0, 0}, {1, 1, 1}, {2, 0, 1}, {0, 2, 2}};
   double expected = 0;
   for (size_t s = 0; s < sizeof scales / sizeof *scales; ++s) {
-    polyad_context *context = als_context(1);
+    polyad_context *context = cpu_context(1);
     double value[4];
     for (int p = 0; p < 4; ++p)
       value[p] = scales[s] * (p + 1);
@@ -217,7 +217,7 @@ static void extreme_values(void **state) {
 
 static void mixed_scale(void **state) {
   (void)state;
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   static const uint64_t dims[3] = {2, 2, 2};
   static const int32_t index[6] = {0, 0, 0, 1, 1, 1};
   static const double value[2] = {1e150, 1e-150};
@@ -233,7 +233,7 @@ static void exact_fit(void **state) {
   static const uint64_t dims[3] = {5, 6, 7};
   for (int nonnegative = 0; nonnegative < 2; ++nonnegative)
     for (uint64_t seed = 0; seed < 10; ++seed) {
-      polyad_context *context = als_context(1);
+      polyad_context *context = cpu_context(1);
       polyad_ktensor *truth = als_random_model(context, 3, dims, 2, seed, 1);
       polyad_tensor *tensor = als_tensor_of_model(context, truth);
       struct run run = run_of(2);
@@ -253,7 +253,7 @@ static void exact_fit(void **state) {
  * this tensor are 1 / 4096 beside 4096, which has the same effect with few nonzeros. */
 static void single_precision_sums_are_wider(void **state) {
   (void)state;
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   enum { SMALL = 200000 };
   static int32_t index[SMALL + 1][2];
   static double value[SMALL + 1];
@@ -279,7 +279,7 @@ static void rank_above_every_mode(void **state) {
   for (int precision = POLYAD_F32; precision <= POLYAD_F64; ++precision)
     for (int nonnegative = 0; nonnegative < 2; ++nonnegative)
       for (int order = 1; order <= 4; ++order) {
-        polyad_context *context = als_context(1);
+        polyad_context *context = cpu_context(1);
         polyad_tensor *tensor = als_random_tensor(context, order, dims, 20, 5, 1);
         struct run run = run_of(40);
         run.precision = (polyad_type)precision;
@@ -294,7 +294,7 @@ static void rank_above_every_mode(void **state) {
 /* A zero column in the first factors stays harmless. */
 static void zero_columns(void **state) {
   (void)state;
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   static const uint64_t dims[3] = {4, 5, 6};
   polyad_tensor *tensor = als_random_tensor(context, 3, dims, 40, 2, 1);
   polyad_ktensor *start = als_random_model(context, 3, dims, 3, 9, 1);

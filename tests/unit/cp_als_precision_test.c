@@ -85,7 +85,7 @@ static void compare(polyad_context *context, polyad_tensor *tensor, int order, c
 static void planted_components(void **state) {
   (void)state;
   static const uint64_t dims[3] = {24, 20, 16};
-  polyad_context *context = als_context(3);
+  polyad_context *context = cpu_context(3);
   polyad_ktensor *truth = als_random_model(context, 3, dims, 4, 11, 0);
   polyad_tensor *tensor = als_tensor_of_model(context, truth);
   double *values = tensor->values, spread = polyad_tensor_norm(tensor) / sqrt((double)tensor->nnz);
@@ -95,20 +95,20 @@ static void planted_components(void **state) {
   compare(context, tensor, 3, dims, 4, true);
   polyad_tensor_destroy(tensor);
   polyad_ktensor_destroy(truth);
-  als_context_end(context);
+  context_end(context);
 }
 
 /* Counts at random places: rows of very different lengths. */
 static void sparse_counts(void **state) {
   (void)state;
   static const uint64_t dims[2][4] = {{300, 40, 200, 0}, {60, 9, 30, 20}};
-  polyad_context *context = als_context(3);
+  polyad_context *context = cpu_context(3);
   for (int order = 3; order <= 4; ++order) {
     polyad_tensor *tensor = als_random_tensor(context, order, dims[order - 3], 20000, 4, 1);
     compare(context, tensor, order, dims[order - 3], 6, order == 4);
     polyad_tensor_destroy(tensor);
   }
-  als_context_end(context);
+  context_end(context);
 }
 
 /* ---- how many additions a product goes through ---------------------------------------------- */
@@ -158,7 +158,7 @@ static void depths_are_true(polyad_type type) {
   static const uint64_t dims[3][3] = {{2, 40, 40}, {2, 4, LENGTH}, {2, LENGTH, 4}};
   static int32_t index[CELLS][3];
   static double value[CELLS];
-  polyad_context *context = als_context(2);
+  polyad_context *context = cpu_context(2);
   for (int k = 0; k < 3; ++k) {
     int tried = 0;
     for (int p = 0; p < CELLS; ++p) {
@@ -175,7 +175,7 @@ static void depths_are_true(polyad_type type) {
     assert_true(tried >= 10);
     polyad_tensor_destroy(tensor);
   }
-  als_context_end(context);
+  context_end(context);
 }
 
 static void depths_of_sums_are_true(void **state) {
@@ -197,7 +197,7 @@ static void equal_terms_stay_in_the_bound(void **state) {
   /* A row's products, additions and solve, of one update each of the three factors, and the
    * products of Gram matrices, whose sums are shorter. */
   double rounded = 3 * 2 * (ROWS * COLUMNS + 8) * 0x1p-53;
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   for (int p = 0; p < ROWS * COLUMNS; ++p) {
     index[p][0] = p / COLUMNS;
     index[p][1] = p % COLUMNS;
@@ -230,7 +230,7 @@ static void equal_terms_stay_in_the_bound(void **state) {
     polyad_plan_destroy(plan);
   }
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 int main(void) {

@@ -3,6 +3,7 @@
 
 #include "algorithms/model_start.h"
 #include "failing_allocator.h"
+#include "inputs.h"
 #include "plan/plan.h"
 #include <limits.h>
 #include <math.h>
@@ -77,7 +78,7 @@ static polyad_status small_run(polyad_context *context, void *data) {
   static const uint64_t dims[3] = {5, 4, 6};
   static const int32_t index[12] = {0, 1, 2, 4, 3, 5, 2, 2, 2, 1, 0, 0};
   static const double value[4] = {1, 2, 3, 4};
-  polyad_tensor_input input;
+  polyad_tensor_input input = input_of_rows(3, dims, 4, POLYAD_I32, index, value);
   polyad_tensor *tensor = NULL;
   polyad_plan *plan = NULL;
   polyad_ktensor *model = NULL;
@@ -88,16 +89,6 @@ static polyad_status small_run(polyad_context *context, void *data) {
   options.run.starts = 2;
   options.run.max_iterations = 3;
   polyad_plan_options_init(&plan_options);
-  polyad_tensor_input_init(&input);
-  input.order = 3;
-  input.dims = dims;
-  input.nnz = 4;
-  for (int n = 0; n < 3; ++n) {
-    input.index[n] = index + n;
-    input.index_stride[n] = 12;
-  }
-  input.values = value;
-  input.value_stride = 8;
   polyad_status status = polyad_tensor_create(context, &input, &tensor);
   if (status == POLYAD_OK) status = polyad_plan_create(context, tensor, &plan_options, &plan);
   if (status == POLYAD_OK) status = polyad_cp_als(context, plan, &options, &model, &info);
@@ -121,7 +112,7 @@ static void every_allocation_may_fail(void **state) {
 /* HOSVD of a tensor of multilinear rank (R, R, R) spans its factors, so that one iteration fits. */
 static void hosvd_starts_near_the_answer(void **state) {
   (void)state;
-  polyad_context *context = als_context(2);
+  polyad_context *context = cpu_context(2);
   static const uint64_t dims[3] = {20, 15, 12};
   polyad_ktensor *truth = als_random_model(context, 3, dims, 1, 21, 0), *model;
   polyad_tensor *tensor = als_tensor_of_model(context, truth);
@@ -137,14 +128,14 @@ static void hosvd_starts_near_the_answer(void **state) {
   polyad_ktensor_destroy(truth);
   polyad_plan_destroy(plan);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 /* A diagonal tensor's singular vectors are unit vectors, in the order of the magnitudes. */
 static void hosvd_finds_the_leading_vectors(void **state) {
   (void)state;
   enum { LENGTH = 3000, RANK = 5 };
-  polyad_context *context = als_context(2);
+  polyad_context *context = cpu_context(2);
   static const uint64_t dims[3] = {LENGTH, LENGTH, LENGTH};
   static int32_t index[LENGTH][3];
   static double value[LENGTH];
@@ -170,7 +161,7 @@ static void hosvd_finds_the_leading_vectors(void **state) {
   polyad_ktensor_destroy(model);
   polyad_plan_destroy(plan);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 /* Whatever order a format keeps, its tensor comes back bit for bit. */
@@ -185,7 +176,7 @@ static void formats_give_their_nonzeros_back(void **state) {
         char variants[256];
         snprintf(variants, sizeof variants, "%s", about.variants);
         for (char *variant = strtok(variants, " "); variant != NULL; variant = strtok(NULL, " ")) {
-          polyad_context *context = als_context(2);
+          polyad_context *context = cpu_context(2);
           polyad_tensor *wide = als_random_tensor(context, order, dims, 3000, 8, 1), *tensor, *back;
           ALS_OK(context, polyad_tensor_convert(context, wide, (polyad_type)precision, &tensor));
           polyad_plan_options options;
@@ -205,7 +196,7 @@ static void formats_give_their_nonzeros_back(void **state) {
           }
           polyad_tensor_destroy(tensor);
           polyad_tensor_destroy(wide);
-          als_context_end(context);
+          context_end(context);
         }
       }
 }

@@ -19,7 +19,7 @@ static void published_values(void **state) {
   static const double a[6] = {1, .5, .25, 1, .75, .3}, b[6] = {.2, .9, 1, .4, .6, .7},
                       c[6] = {.3, .8, .9, .1, .5, 1};
   const double *factors[3] = {a, b, c};
-  polyad_context *context = als_context(2);
+  polyad_context *context = cpu_context(2);
   polyad_tensor *tensor = als_tensor(context, 3, dims, 6, index, value);
   polyad_plan *plan = als_plan(context, tensor, 2, POLYAD_F64);
   polyad_ktensor *start = als_model(context, 3, dims, 2, factors), *model;
@@ -53,12 +53,12 @@ static void published_values(void **state) {
   polyad_ktensor_destroy(start);
   polyad_plan_destroy(plan);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 /* residual of each of the first 20 iterations as pyttb has it, for every format. */
 static void first_iterations(const struct golden_case *golden, const char *format) {
-  polyad_context *context = als_context(2);
+  polyad_context *context = cpu_context(2);
   polyad_tensor *tensor =
       als_tensor(context, golden->order, golden->dims, golden->nnz, golden->index, golden->value);
   polyad_plan_options plan_options;
@@ -88,7 +88,7 @@ static void first_iterations(const struct golden_case *golden, const char *forma
   polyad_ktensor_destroy(start);
   polyad_plan_destroy(plan);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 static void as_pyttb(void **state) {
@@ -270,7 +270,7 @@ static void nonnegative_components_live(void **state) {
     index[3 * p + 2] = block * SIDE + p / (SIDE * SIDE) % SIDE;
     value[p] = 1 + block;
   }
-  polyad_context *context = als_context(2);
+  polyad_context *context = cpu_context(2);
   polyad_tensor *tensor = als_tensor(context, 3, dims, CELLS, index, value);
   polyad_plan *plan = als_plan(context, tensor, BLOCKS, POLYAD_F64);
   for (uint64_t seed = 0; seed < 5; ++seed) {
@@ -292,13 +292,13 @@ static void nonnegative_components_live(void **state) {
   }
   polyad_plan_destroy(plan);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 /* A ridge keeps singular equations solvable and shrinks the model. */
 static void ridge_regularizes(void **state) {
   (void)state;
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   static const uint64_t dims[3] = {4, 5, 6};
   polyad_ktensor *truth = als_random_model(context, 3, dims, 1, 3, 1), *model;
   polyad_tensor *tensor = als_tensor_of_model(context, truth);
@@ -319,13 +319,13 @@ static void ridge_regularizes(void **state) {
   polyad_ktensor_destroy(truth);
   polyad_plan_destroy(plan);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 /* For a matrix the best fit of rank R is known: CP-ALS of order 2 reaches it. */
 static void order_2_is_a_truncated_svd(void **state) {
   (void)state;
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   static const uint64_t dims[2] = {3, 3};
   static const int32_t index[6] = {0, 0, 1, 1, 2, 2};
   static const double value[3] = {3, 2, 1};
@@ -345,7 +345,7 @@ static void order_2_is_a_truncated_svd(void **state) {
   }
   polyad_plan_destroy(plan);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 static void single_precision_is_close_to_double(void **state) {

@@ -86,7 +86,7 @@ struct run {
 
 static struct run start_run(const struct counts *c, polyad_apr_method method, const char *format,
                             polyad_type type) {
-  struct run run = {.context = als_context(threads)};
+  struct run run = {.context = cpu_context(threads)};
   polyad_plan_options options;
   polyad_plan_options_init(&options);
   options.format = format;
@@ -117,7 +117,7 @@ static void end_run(struct run *run) {
   polyad_ktensor_destroy(run->model);
   polyad_ktensor_destroy(run->initial);
   polyad_plan_destroy(run->plan);
-  als_context_end(run->context);
+  context_end(run->context);
 }
 
 /* Nonnegative, columns of 1-norm one or zero with weight 0, weights sorted. */
@@ -211,7 +211,7 @@ static void test_most_modes(void **state) {
   (void)state;
   enum { NNZ = 40 };
   uint64_t dims[POLYAD_MAX_ORDER];
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
     dims[n] = 2;
   polyad_tensor *tensor = als_random_tensor(context, POLYAD_MAX_ORDER, dims, NNZ, 8, 1);
@@ -229,7 +229,7 @@ static void test_most_modes(void **state) {
   }
   polyad_plan_destroy(plan);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 static void test_mu_agrees(void **state) {

@@ -1,5 +1,6 @@
 /* One call from a file or arrays to a model: the same bits as the calls that it stands for, nothing
  * left behind, and a message for whoever has no context. */
+#include "inputs.h"
 #include "unit/als_fixture.h"
 #include "unit/failing_allocator.h"
 #include <stdio.h>
@@ -31,19 +32,7 @@ static polyad_tensor_input arrays(void) {
   static double value[NNZ];
   for (int p = 0; p < NNZ; ++p)
     entry(p, index[p], &value[p]);
-  polyad_tensor_input input;
-  polyad_tensor_input_init(&input);
-  input.order = ORDER;
-  input.dims = dims;
-  input.nnz = NNZ;
-  input.index_type = POLYAD_I32;
-  for (int n = 0; n < ORDER; ++n) {
-    input.index[n] = &index[0][n];
-    input.index_stride[n] = sizeof index[0];
-  }
-  input.values = value;
-  input.value_stride = sizeof value[0];
-  return input;
+  return input_of_rows(ORDER, dims, NNZ, POLYAD_I32, index, value);
 }
 
 static polyad_decompose_options small(polyad_algorithm algorithm) {
@@ -92,7 +81,7 @@ static polyad_status step_by_step(polyad_context *context, const polyad_decompos
 
 static void the_same_models(void **state) {
   (void)state;
-  polyad_context *context = als_context(2);
+  polyad_context *context = cpu_context(2);
   polyad_set_seed(context, 7);
   polyad_tensor_input input = arrays();
   polyad_decomposition result = {0};
@@ -120,7 +109,7 @@ static void the_same_models(void **state) {
     polyad_decomposition_clear(&result);
     assert_null(result.context);
   }
-  als_context_end(context);
+  context_end(context);
 }
 
 static void defaults(void **state) {
@@ -160,7 +149,7 @@ static void options_of_reading(void **state) {
   const char *label = polyad_tensor_label(result.outline, 1, 0, &length);
   assert_true(length == 5 && memcmp(label, "apple", length) == 0);
 
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   polyad_ktensor *model = NULL;
   polyad_tensor *outline = NULL;
   ALS_OK(context,
@@ -169,7 +158,7 @@ static void options_of_reading(void **state) {
   assert_string_equal(polyad_tensor_mode_name(outline, 1), "fruit");
   polyad_ktensor_destroy(model);
   polyad_tensor_destroy(outline);
-  als_context_end(context);
+  context_end(context);
   polyad_decomposition_clear(&result);
 }
 
@@ -180,7 +169,7 @@ static int stop_at_once(void *user, const polyad_progress *progress) {
 
 static void a_context_can_cancel(void **state) {
   (void)state;
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   polyad_set_progress(context, stop_at_once, NULL);
   polyad_decompose_options options = small(POLYAD_ALGORITHM_ALS);
   polyad_decomposition result = {0};
@@ -189,7 +178,7 @@ static void a_context_can_cancel(void **state) {
   assert_int_equal(result.info.iterations, 1);
   assert_non_null(result.model);
   polyad_decomposition_clear(&result);
-  als_context_end(context);
+  context_end(context);
 }
 
 /* ---- what goes wrong ------------------------------------------------------------------------- */
@@ -249,7 +238,7 @@ static void outputs_are_checked_first(void **state) {
 
 static void a_context_has_its_own_settings(void **state) {
   (void)state;
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   polyad_decompose_options options = small(POLYAD_ALGORITHM_ALS);
   polyad_decompose_options set[] = {options, options, options, options};
   set[0].threads = 1;
@@ -259,7 +248,7 @@ static void a_context_has_its_own_settings(void **state) {
   for (int k = 0; k < 4; ++k)
     expect(context, at("in.tns"), &set[k], POLYAD_INVALID_ARGUMENT, "set in the context");
   assert_int_equal(polyad_last_error_record(context).status, POLYAD_INVALID_ARGUMENT);
-  als_context_end(context);
+  context_end(context);
 }
 
 static polyad_status decompose_arrays(polyad_context *context, void *unused) {

@@ -2,6 +2,7 @@
 #include "harness.h"
 
 #include "core/random.h"
+#include "inputs.h"
 #include "plan/plan.h"
 #include <polyad/polyad.h>
 #include <stdio.h>
@@ -12,22 +13,12 @@ static polyad_tensor *random_tensor(polyad_context *context, int order, uint64_t
   static uint64_t index[4][4096];
   static double value[4096];
   static const uint64_t dims[4] = {40, 7, 300, 3};
-  polyad_tensor_input input;
-  polyad_tensor_input_init(&input);
-  input.order = order;
-  input.dims = dims;
-  input.nnz = nnz;
-  input.index_type = POLYAD_U64;
-  for (int n = 0; n < order; ++n) {
+  for (int n = 0; n < order; ++n)
     for (uint64_t p = 0; p < nnz; ++p)
       index[n][p] = pd_random_u64(5, (uint64_t)n, p) % dims[n];
-    input.index[n] = index[n];
-    input.index_stride[n] = sizeof(uint64_t);
-  }
   for (uint64_t p = 0; p < nnz; ++p)
     value[p] = (double)(p % 17) - 20.5;
-  input.values = value;
-  input.value_stride = sizeof *value;
+  polyad_tensor_input input = input_of_columns(order, dims, nnz, POLYAD_U64, index, 4096, value);
   input.type = type;
   polyad_tensor *tensor = NULL;
   assert_int_equal(polyad_tensor_create(context, &input, &tensor), POLYAD_OK);

@@ -5,6 +5,7 @@
 #include "core/random.h"
 #include "formats/flycoo/flycoo_layout.h"
 #include "formats/tables.h"
+#include "inputs.h"
 #include "unit/format_fixture.h"
 #include <math.h>
 #include <stdio.h>
@@ -39,7 +40,7 @@ static void optimum(int vertices, const uint32_t *degree, int partitions, int ne
 
 static void greedy_is_within_four_thirds_of_the_optimum(void **state) {
   (void)state;
-  polyad_context *context = fixture_context(1);
+  polyad_context *context = cpu_context(1);
   double worst = 0;
   for (uint64_t trial = 0; trial < 3000; ++trial) {
     uint32_t degree[10], part[10];
@@ -59,14 +60,14 @@ static void greedy_is_within_four_thirds_of_the_optimum(void **state) {
     if (ratio > worst) worst = ratio;
   }
   assert_true(worst > 1); /* the instances are hard enough to tell the greedy from the optimum */
-  fixture_end(context);
+  context_end(context);
 }
 
 /* The instance on which the bound is reached: 2 kappa - 1, 2 kappa - 1, ..., kappa + 1, kappa + 1,
  * kappa, kappa, kappa. */
 static void the_bound_is_tight(void **state) {
   (void)state;
-  polyad_context *context = fixture_context(1);
+  polyad_context *context = cpu_context(1);
   for (uint32_t kappa = 2; kappa <= 40; ++kappa) {
     uint32_t degree[81], part[81], count = 0;
     uint64_t load[40];
@@ -78,7 +79,7 @@ static void the_bound_is_tight(void **state) {
                      POLYAD_OK);
     assert_int_equal(largest(load, (int)kappa), 4 * kappa - 1); /* the optimum is 3 kappa */
   }
-  fixture_end(context);
+  context_end(context);
 }
 
 struct split {
@@ -127,7 +128,7 @@ static void split_free(struct split *split) {
 static void greedy_takes_the_least_filled_partition(void **state) {
   (void)state;
   static const int partitions[] = {1, 2, 3, 64, 82, 132, 5000};
-  polyad_context *context = fixture_context(2);
+  polyad_context *context = cpu_context(2);
   for (size_t c = 0; c < sizeof partitions / sizeof *partitions; ++c) {
     struct split split = split_make(4000, partitions[c], c);
     uint64_t sum = 0, heaviest = split.degree[split.order[0]], kappa = (uint64_t)partitions[c];
@@ -146,12 +147,12 @@ static void greedy_takes_the_least_filled_partition(void **state) {
     assert_true(kappa * largest(split.load, partitions[c]) <= sum + (kappa - 1) * heaviest);
     split_free(&split);
   }
-  fixture_end(context);
+  context_end(context);
 }
 
 static void cyclic_deals_in_turn(void **state) {
   (void)state;
-  polyad_context *context = fixture_context(2);
+  polyad_context *context = cpu_context(2);
   for (int partitions = 1; partitions < 200; partitions += 27) {
     struct split split = split_make(1000, partitions, 5);
     assert_int_equal(pd_partition_vertices(context, split.vertices, split.degree, partitions, true,
@@ -169,7 +170,7 @@ static void cyclic_deals_in_turn(void **state) {
     assert_true(kappa * largest(split.load, partitions) <= sum + (kappa - 1) * heaviest);
     split_free(&split);
   }
-  fixture_end(context);
+  context_end(context);
 }
 
 /* The bound of 4/3 is not the cyclic variant's: with one heavy vertex of degree d and d others,
@@ -181,8 +182,8 @@ static void cyclic_reports_its_imbalance(void **state) {
   static const uint64_t dims[2] = {1 + DEGREE, 2 * DEGREE};
   uint32_t degree[1 + DEGREE], part[1 + DEGREE], index[2][2 * DEGREE];
   uint64_t greedy[2], cyclic[2];
-  float value[2 * DEGREE];
-  polyad_context *context = fixture_context(1);
+  double value[2 * DEGREE];
+  polyad_context *context = cpu_context(1);
   for (uint32_t p = 0; p < 2 * DEGREE; ++p) {
     index[0][p] = p < DEGREE ? 0 : p - DEGREE + 1;
     index[1][p] = p;
@@ -194,19 +195,9 @@ static void cyclic_reports_its_imbalance(void **state) {
   assert_int_equal(pd_partition_vertices(context, 1 + DEGREE, degree, 2, true, part, cyclic), 0);
   assert_int_equal(largest(greedy, 2), DEGREE); /* the optimum */
   assert_true(3 * largest(cyclic, 2) > 4 * largest(greedy, 2));
-  polyad_tensor_input input;
-  polyad_tensor_input_init(&input);
-  input.order = 2;
-  input.dims = dims;
-  input.nnz = 2 * DEGREE;
-  input.index_type = POLYAD_U32;
-  for (int n = 0; n < 2; ++n) {
-    input.index[n] = index[n];
-    input.index_stride[n] = sizeof(uint32_t);
-  }
-  input.values = value;
-  input.value_stride = sizeof *value;
-  input.value_type = input.type = POLYAD_F32;
+  polyad_tensor_input input =
+      input_of_columns(2, dims, 2 * DEGREE, POLYAD_U32, index, 2 * DEGREE, value);
+  input.type = POLYAD_F32;
   polyad_tensor *tensor = NULL;
   assert_int_equal(polyad_tensor_create(context, &input, &tensor), POLYAD_OK);
   for (int turn = 0; turn < 2; ++turn) {
@@ -221,7 +212,7 @@ static void cyclic_reports_its_imbalance(void **state) {
     pd_storage_free(context, &pd_flycoo_format, storage);
   }
   polyad_tensor_destroy(tensor);
-  fixture_end(context);
+  context_end(context);
 }
 
 /* ---- packing -------------------------------------------------------------------------------- */
@@ -441,7 +432,7 @@ static void check_partitions(const struct pd_flycoo *storage, const struct pd_tr
 static void storages_are_valid_and_remap_in_a_circle(void **state) {
   (void)state;
   static const int partitions[] = {0, 1, 3, 82, 1000};
-  polyad_context *context = fixture_context(3);
+  polyad_context *context = cpu_context(3);
   for (int s = 0; s < SHAPES; ++s)
     for (int v = 0; v < VARIANTS; ++v)
       for (int k = 0; k < 5; ++k) {
@@ -459,14 +450,14 @@ static void storages_are_valid_and_remap_in_a_circle(void **state) {
         pd_storage_free(context, &pd_flycoo_format, storage);
         polyad_tensor_destroy(tensor);
       }
-  fixture_end(context);
+  context_end(context);
 }
 
 /* The kernels of the CPU remap while they compute. */
 static void kernels_bring_the_elements_back(void **state) {
   (void)state;
   enum { RANK = 3 };
-  polyad_context *context = fixture_context(2);
+  polyad_context *context = cpu_context(2);
   const struct pd_device *device;
   assert_int_equal(pd_device_of(context, &device), POLYAD_OK);
   for (int v = 0; v < VARIANTS; ++v) {
@@ -511,7 +502,7 @@ static void kernels_bring_the_elements_back(void **state) {
     pd_storage_free(context, &pd_flycoo_format, storage);
     polyad_tensor_destroy(tensor);
   }
-  fixture_end(context);
+  context_end(context);
 }
 
 /* ---- damage --------------------------------------------------------------------------------- */
@@ -532,7 +523,7 @@ static void flip_field(uint32_t *element, const struct pd_flycoo_field *field, i
 static void damage_is_found(void **state) {
   (void)state;
   static const uint64_t dims[3] = {100, 20, 300};
-  polyad_context *context = fixture_context(2);
+  polyad_context *context = cpu_context(2);
   polyad_tensor *tensor = fixture_tensor(context, 3, dims, 2000, true, POLYAD_F32);
   for (int v = 0; v < VARIANTS; ++v) {
     struct pd_flycoo *storage = fixture_build(context, &pd_flycoo_format, variants[v], 5, tensor);
@@ -578,7 +569,7 @@ static void damage_is_found(void **state) {
     pd_storage_free(context, &pd_flycoo_format, storage);
   }
   polyad_tensor_destroy(tensor);
-  fixture_end(context);
+  context_end(context);
 }
 
 int main(void) {

@@ -1,45 +1,23 @@
 #include "unit/format_fixture.h"
-#include "harness.h"
 
 #include "core/random.h"
+#include "inputs.h"
 #include <stdlib.h>
 
 enum { HEADER_BYTES = 64 /* of an allocation, see core/memory.c */ };
-
-polyad_context *fixture_context(int threads) {
-  polyad_context *context;
-  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
-  assert_int_equal(polyad_set_device(context, "cpu"), POLYAD_OK);
-  assert_int_equal(polyad_set_threads(context, threads), POLYAD_OK);
-  return context;
-}
-
-void fixture_end(polyad_context *context) {
-  assert_int_equal(polyad_memory_in_use(context), 0);
-  polyad_context_destroy(context);
-}
 
 polyad_tensor *fixture_tensor(polyad_context *context, int order, const uint64_t *dims,
                               uint64_t nnz, bool heavy, polyad_type type) {
   uint64_t *index = malloc(((size_t)order * nnz + 1) * sizeof *index);
   double *value = malloc((nnz + 1) * sizeof *value);
-  polyad_tensor_input input;
-  polyad_tensor_input_init(&input);
-  input.order = order;
-  input.dims = dims;
-  input.nnz = nnz;
-  input.index_type = POLYAD_U64;
   for (int n = 0; n < order; ++n) {
     uint64_t *column = index + (size_t)n * nnz;
     for (uint64_t p = 0; p < nnz; ++p)
       column[p] = n == 0 && heavy && p % 10 != 0 ? 0 : pd_random_u64(11, (uint64_t)n, p) % dims[n];
-    input.index[n] = column;
-    input.index_stride[n] = sizeof *column;
   }
   for (uint64_t p = 0; p < nnz; ++p)
     value[p] = (float)pd_random_uniform(11, 99, p) + 0.5; /* sums of repeats are not 0 */
-  input.values = value;
-  input.value_stride = sizeof *value;
+  polyad_tensor_input input = input_of_columns(order, dims, nnz, POLYAD_U64, index, nnz, value);
   input.type = type;
   polyad_tensor *tensor = NULL;
   assert_int_equal(polyad_tensor_create(context, &input, &tensor), POLYAD_OK);

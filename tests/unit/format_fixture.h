@@ -2,12 +2,9 @@
 #ifndef FORMAT_FIXTURE_H
 #define FORMAT_FIXTURE_H
 
+#include "contexts.h"
 #include "formats/storage.h"
 #include <polyad/polyad.h>
-
-polyad_context *fixture_context(int threads);
-/** Fails the test when memory was lost. */
-void fixture_end(polyad_context *context);
 
 /** At most `nnz` distinct nonzeros. With `heavy`, nine of ten have index 0 in the first mode. */
 polyad_tensor *fixture_tensor(polyad_context *context, int order, const uint64_t *dims,

@@ -1,6 +1,7 @@
 #include "unit/hls_fixture.h"
 #include "core/random.h"
 #include "harness.h"
+#include "inputs.h"
 #include <math.h>
 #include <polyad/polyad.h>
 #include <stdlib.h>
@@ -29,8 +30,6 @@ polyad_tensor *mixture_tensor(polyad_context *context, const struct mixture *m, 
   uint64_t nnz = m->dense_tiles * m->cells + m->scattered;
   uint64_t *index = calloc((size_t)m->order * nnz + 1, sizeof *index);
   double *value = calloc(nnz + 1, sizeof *value);
-  polyad_tensor_input input;
-  polyad_tensor_input_init(&input);
   for (uint64_t p = 0; p < nnz; ++p) {
     uint64_t tile = p / m->cells;
     for (int n = 0; n < m->order; ++n) {
@@ -40,16 +39,8 @@ polyad_tensor *mixture_tensor(polyad_context *context, const struct mixture *m, 
     }
     value[p] = (float)pd_random_uniform(3, 99, p) + 0.5;
   }
-  input.order = m->order;
-  input.dims = m->dims;
-  input.nnz = nnz;
-  input.index_type = POLYAD_U64;
-  for (int n = 0; n < m->order; ++n) {
-    input.index[n] = index + (size_t)n * nnz;
-    input.index_stride[n] = sizeof *index;
-  }
-  input.values = value;
-  input.value_stride = sizeof *value;
+  polyad_tensor_input input =
+      input_of_columns(m->order, m->dims, nnz, POLYAD_U64, index, nnz, value);
   input.type = type;
   polyad_tensor *tensor = NULL;
   assert_int_equal(polyad_tensor_create(context, &input, &tensor), POLYAD_OK);

@@ -152,7 +152,7 @@ static void indices_are_linear(void **state) {
 
 static void tiles_are_dense_from_the_threshold_on(void **state) {
   (void)state;
-  polyad_context *context = fixture_context(3);
+  polyad_context *context = cpu_context(3);
   const struct mixture one = {3, {16, 16, 16}, 1, 3000, 0};
   polyad_tensor *tensor = mixture_tensor(context, &one, POLYAD_F64);
   int nnz = (int)polyad_tensor_nnz(tensor);
@@ -166,7 +166,7 @@ static void tiles_are_dense_from_the_threshold_on(void **state) {
   assert_int_equal(hls->threshold, PD_HLS_THRESHOLD_MTTKRP);
   pd_storage_free(context, &pd_hls_format, hls);
   polyad_tensor_destroy(tensor);
-  fixture_end(context);
+  context_end(context);
 }
 
 /* Every order, some thresholds and types: valid, and expands to the tensor that was stored. */
@@ -175,7 +175,7 @@ static void storages_hold_the_tensor(void **state) {
   static const int thresholds[] = {1, 40, 78, 600, PD_HLS_ALL_SPARSE};
   for (int m = 0; m < mixture_count; ++m)
     for (int k = 0; k < 5; ++k) {
-      polyad_context *context = fixture_context(1 + m % 4);
+      polyad_context *context = cpu_context(1 + m % 4);
       polyad_tensor *tensor =
           mixture_tensor(context, &mixtures[m], k % 2 ? POLYAD_F32 : POLYAD_F64);
       struct pd_hls *hls = build(context, tensor, POLYAD_COMPUTE_NATIVE, thresholds[k]);
@@ -192,7 +192,7 @@ static void storages_hold_the_tensor(void **state) {
       polyad_tensor_destroy(again);
       polyad_tensor_destroy(tensor);
       pd_storage_free(context, &pd_hls_format, hls);
-      fixture_end(context);
+      context_end(context);
     }
 }
 
@@ -202,7 +202,7 @@ static void threads_build_the_same(void **state) {
   struct pd_hls *made[2];
   polyad_context *context[2];
   for (int k = 0; k < 2; ++k) {
-    context[k] = fixture_context(k == 0 ? 1 : 7);
+    context[k] = cpu_context(k == 0 ? 1 : 7);
     polyad_tensor *tensor = mixture_tensor(context[k], &large, POLYAD_F32);
     made[k] = build(context[k], tensor, POLYAD_COMPUTE_F16, 60);
     polyad_tensor_destroy(tensor);
@@ -218,7 +218,7 @@ static void threads_build_the_same(void **state) {
   assert_memory_equal(a->nnz_vals, b->nnz_vals, 2 * a->sparse_nnz);
   for (int k = 0; k < 2; ++k) {
     pd_storage_free(context[k], &pd_hls_format, made[k]);
-    fixture_end(context[k]);
+    context_end(context[k]);
   }
 }
 
@@ -227,7 +227,7 @@ static void values_are_scaled_into_half(void **state) {
   (void)state;
   static const double sizes[] = {1, 1e-30, 1e30, 70000};
   for (int k = 0; k < 4; ++k) {
-    polyad_context *context = fixture_context(2);
+    polyad_context *context = cpu_context(2);
     polyad_tensor *tensor = mixture_tensor(context, &mixtures[0], POLYAD_F64), *again = NULL;
     for (uint64_t p = 0; p < tensor->nnz; ++p)
       ((double *)tensor->values)[p] *= sizes[k];
@@ -241,7 +241,7 @@ static void values_are_scaled_into_half(void **state) {
     polyad_tensor_destroy(again);
     polyad_tensor_destroy(tensor);
     pd_storage_free(context, &pd_hls_format, hls);
-    fixture_end(context);
+    context_end(context);
   }
 }
 
@@ -253,7 +253,7 @@ static void bytes_follow_the_formula(void **state) {
   static const double scale[] = {0.05, 1, 1, 0.05, 0.05, 0.05};
   double less_sparse = 0, less_coo = 0;
   for (int k = 0; k < 6; ++k) {
-    polyad_context *context = fixture_context(2);
+    polyad_context *context = cpu_context(2);
     polyad_generate_options options;
     polyad_generate_options_init(&options);
     options.like = names[k];
@@ -271,7 +271,7 @@ static void bytes_follow_the_formula(void **state) {
     pd_storage_free(context, &pd_hls_format, sparse);
     pd_storage_free(context, &pd_hls_format, hls);
     polyad_tensor_destroy(tensor);
-    fixture_end(context);
+    context_end(context);
   }
   assert_true(less_sparse / 6 >= 0.19);
   assert_true(less_coo / 6 >= 0.70);
@@ -279,7 +279,7 @@ static void bytes_follow_the_formula(void **state) {
 
 static void damage_is_found(void **state) {
   (void)state;
-  polyad_context *context = fixture_context(2);
+  polyad_context *context = cpu_context(2);
   polyad_tensor *tensor = mixture_tensor(context, &mixtures[0], POLYAD_F32);
   struct pd_hls *hls = build(context, tensor, POLYAD_COMPUTE_F16, 78);
   uint32_t *words[] = {hls->b_bmp, hls->b_vals_ptr + 1, hls->b_inds, hls->nnz_inds};
@@ -293,7 +293,7 @@ static void damage_is_found(void **state) {
   fixture_check(context, &pd_hls_format, hls, POLYAD_INTERNAL);
   pd_storage_free(context, &pd_hls_format, hls);
   polyad_tensor_destroy(tensor);
-  fixture_end(context);
+  context_end(context);
 }
 
 /* ---- kernels of the CPU ---------------------------------------------------------------------- */
@@ -336,7 +336,7 @@ static void kernels_agree_with_the_oracle(void **state) {
   static const uint64_t ranks[] = {1, 8, 16, 17};
   for (int m = 0; m < mixture_count; ++m)
     for (int k = 0; k < 3; ++k) {
-      polyad_context *context = fixture_context(1 + 2 * (k % 2));
+      polyad_context *context = cpu_context(1 + 2 * (k % 2));
       polyad_tensor *tensor =
           mixture_tensor(context, &mixtures[m], (m + k) % 2 ? POLYAD_F32 : POLYAD_F64);
       struct pd_hls *hls = build(context, tensor, (polyad_compute)((m + k) % 4), thresholds[k]);
@@ -349,7 +349,7 @@ static void kernels_agree_with_the_oracle(void **state) {
       hls_problem_free(&problem);
       pd_storage_free(context, &pd_hls_format, hls);
       polyad_tensor_destroy(tensor);
-      fixture_end(context);
+      context_end(context);
     }
 }
 
@@ -357,7 +357,7 @@ static void kernels_agree_with_the_oracle(void **state) {
 
 static double fit_of(const char *file, polyad_compute compute, int tune) {
   char path[1024];
-  polyad_context *context = fixture_context(2);
+  polyad_context *context = cpu_context(2);
   polyad_tensor *tensor = NULL;
   polyad_plan *plan = NULL;
   polyad_ktensor *model = NULL;
@@ -384,7 +384,7 @@ static double fit_of(const char *file, polyad_compute compute, int tune) {
   polyad_ktensor_destroy(model);
   polyad_plan_destroy(plan);
   polyad_tensor_destroy(tensor);
-  fixture_end(context);
+  context_end(context);
   return fit;
 }
 
@@ -403,7 +403,7 @@ static void cp_als_ends_near_the_fit_in_double(void **state) {
 /* Formats without kernels for a compute type refuse it in words. */
 static void others_refuse_compute_types(void **state) {
   (void)state;
-  polyad_context *context = fixture_context(1);
+  polyad_context *context = cpu_context(1);
   polyad_tensor *tensor = mixture_tensor(context, &mixtures[1], POLYAD_F64);
   polyad_plan *plan = NULL;
   polyad_plan_options options;
@@ -418,7 +418,7 @@ static void others_refuse_compute_types(void **state) {
   options.format = "hls:tile-threshold=4098";
   assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_INVALID_ARGUMENT);
   polyad_tensor_destroy(tensor);
-  fixture_end(context);
+  context_end(context);
 }
 
 int main(void) {

@@ -26,7 +26,7 @@ static void put(const char *path, const void *bytes, size_t size) {
 }
 
 static void expect_refused(const char *path, const char *says) {
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   polyad_read_options options;
   polyad_tensor *tensor;
   polyad_read_options_init(&options);
@@ -34,7 +34,7 @@ static void expect_refused(const char *path, const char *says) {
   assert_null(tensor);
   if (strstr(polyad_last_error(context), says) == NULL)
     fail_msg("'%s' is not in '%s'", says, polyad_last_error(context));
-  als_context_end(context);
+  context_end(context);
   unlink(path);
 }
 
@@ -56,7 +56,7 @@ static void write_array(const char *path, const char *type) {
 
 static void arrays_of_reals_are_tensors(void **state) {
   (void)state;
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   polyad_read_options options;
   polyad_tensor *tensor;
   const char *path = path_of("x.npy");
@@ -65,7 +65,7 @@ static void arrays_of_reals_are_tensors(void **state) {
   ALS_OK(context, polyad_tensor_read(context, path, &options, &tensor));
   assert_int_equal(polyad_tensor_nnz(tensor), 3);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
   unlink(path);
 }
 
@@ -87,7 +87,7 @@ static void types_are_described_to_their_end(void **state) {
 static void write_archive(const char *path, const char *name) {
   static const uint64_t dims[] = {4, 5, 6};
   static char bytes[1 << 16];
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   polyad_tensor *tensor = als_random_tensor(context, 3, dims, 20, 1, 1);
   ALS_OK(context, polyad_tensor_write(context, tensor, path, POLYAD_FILE_AUTO));
   FILE *file = fopen(path, "rb");
@@ -103,7 +103,7 @@ static void write_archive(const char *path, const char *name) {
   assert_int_equal(found, 2); /* before the array and in the directory */
   put(path, bytes, size);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 /* An archive of several arrays is no full array, whatever its first one holds. */
@@ -127,7 +127,7 @@ static polyad_status fill_one(struct pd_npz_sink *sink, const void *user) {
 static void long_names_are_kept(void **state) {
   (void)state;
   static const double number = 7;
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   const char *path = path_of("x.npz");
   struct pd_npy array = {.kind = 'f', .item_bytes = sizeof number, .order = 1, .shape = {1}};
   struct pd_npz_writer *writer;
@@ -144,7 +144,7 @@ static void long_names_are_kept(void **state) {
   assert_memory_equal(back->data, &number, sizeof number);
   pd_npz_free(&npz);
   pd_input_close(input);
-  als_context_end(context);
+  context_end(context);
   unlink(path);
 }
 

@@ -5,6 +5,7 @@
 #include "harness.h"
 
 #include "core/random.h"
+#include "inputs.h"
 #include "io/formats.h"
 #include "io/ptn_layout.h"
 #include <polyad/polyad.h>
@@ -53,23 +54,12 @@ static inline polyad_tensor *random_tensor(polyad_context *context, int order, c
   double *values = malloc(((size_t)nnz + 1) * sizeof *values);
   assert_non_null(index);
   assert_non_null(values);
-  polyad_tensor_input input;
-  polyad_tensor_input_init(&input);
   for (uint64_t p = 0; p < nnz; ++p) {
     for (int n = 0; n < order; ++n)
       index[p * (uint64_t)order + (uint64_t)n] = pd_random_u64(1, (uint64_t)n, p) % dims[n];
     values[p] = pd_random_uniform(2, 0, p) + 0.25;
   }
-  for (int n = 0; n < order; ++n) {
-    input.index[n] = index + n;
-    input.index_stride[n] = (int64_t)sizeof *index * order;
-  }
-  input.order = order;
-  input.dims = dims;
-  input.nnz = nnz;
-  input.index_type = POLYAD_U64;
-  input.values = values;
-  input.value_stride = sizeof *values;
+  polyad_tensor_input input = input_of_rows(order, dims, nnz, POLYAD_U64, index, values);
   input.type = type;
   polyad_tensor *tensor;
   assert_int_equal(polyad_tensor_create(context, &input, &tensor), POLYAD_OK);

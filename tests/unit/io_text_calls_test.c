@@ -1,6 +1,7 @@
 /* System calls that transfer little, are interrupted, or fail: the linker puts the calls below in
  * place of read, pread, write and pwrite. */
 #include "harness.h"
+#include "inputs.h"
 
 #include <errno.h>
 #include <polyad/polyad.h>
@@ -88,17 +89,7 @@ static int set_up(void **state) {
     index[1][k] = k * 7919 % 101;
     values[k] = k + 0.25;
   }
-  polyad_tensor_input input;
-  polyad_tensor_input_init(&input);
-  input.order = 2;
-  input.nnz = COUNT;
-  input.index_type = POLYAD_U32;
-  for (int n = 0; n < 2; ++n) {
-    input.index[n] = index[n];
-    input.index_stride[n] = sizeof **index;
-  }
-  input.values = values;
-  input.value_stride = sizeof *values;
+  polyad_tensor_input input = input_of_columns(2, NULL, COUNT, POLYAD_U32, index, COUNT, values);
   return polyad_tensor_create(context, &input, &tensor) != POLYAD_OK;
 }
 

@@ -2,6 +2,7 @@
  * number of threads and blocks, from files and pipes, plain and compressed. */
 #include "harness.h"
 
+#include "inputs.h"
 #include "io/formats.h"
 #include "io_text_cases.h"
 #include <ctype.h>
@@ -129,26 +130,20 @@ static uint64_t expected_hash(const char *lines) {
   enum { MOST = 64 };
   uint64_t index[POLYAD_MAX_ORDER][MOST];
   double values[MOST];
-  polyad_tensor_input input;
-  polyad_tensor_input_init(&input);
+  int order = 0;
+  uint64_t nnz = 0;
   char *copy = strdup(lines), *rest = copy;
   assert_non_null(copy);
-  for (char *line; (line = strsep(&rest, "\n")) != NULL && *line != '\0'; ++input.nnz) {
-    input.order = 0;
+  for (char *line; (line = strsep(&rest, "\n")) != NULL && *line != '\0'; ++nnz) {
+    order = 0;
     for (char *field; (field = strsep(&line, " ")) != NULL;) {
       if (line != NULL)
-        index[input.order++][input.nnz] = strtoull(field, NULL, 10) - 1;
+        index[order++][nnz] = strtoull(field, NULL, 10) - 1;
       else
-        values[input.nnz] = strtod(field, NULL);
+        values[nnz] = strtod(field, NULL);
     }
   }
-  for (int n = 0; n < input.order; ++n) {
-    input.index[n] = index[n];
-    input.index_stride[n] = sizeof **index;
-  }
-  input.index_type = POLYAD_U64;
-  input.values = values;
-  input.value_stride = sizeof *values;
+  polyad_tensor_input input = input_of_columns(order, NULL, nnz, POLYAD_U64, index, MOST, values);
   polyad_tensor *tensor;
   assert_int_equal(polyad_tensor_create(context, &input, &tensor), POLYAD_OK);
   uint64_t hash = polyad_tensor_hash(tensor);

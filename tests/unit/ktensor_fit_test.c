@@ -1,6 +1,7 @@
 /* Kruskal tensors against tensors and each other: norm, products, fit, values, match score. */
 #include "ktensor_fixture.h"
 
+#include "inputs.h"
 #include "tensor/columns.h"
 #include "tensor/ktensor_fit.h"
 #include <float.h>
@@ -14,18 +15,7 @@ static polyad_tensor *tensor_of(const polyad_ktensor *m, double (*value)(uint64_
     cell_coordinate(m, cell, coordinate);
     values[cell] = value(cell, exact_value(m, coordinate));
   }
-  polyad_tensor_input input;
-  polyad_tensor_input_init(&input);
-  input.order = m->order;
-  input.dims = m->dims;
-  input.nnz = cells;
-  input.index_type = POLYAD_U64;
-  for (int n = 0; n < m->order; ++n) {
-    input.index[n] = index + n;
-    input.index_stride[n] = 8 * m->order;
-  }
-  input.values = values;
-  input.value_stride = 8;
+  polyad_tensor_input input = input_of_rows(m->order, m->dims, cells, POLYAD_U64, index, values);
   polyad_tensor *x;
   assert_int_equal(polyad_tensor_create(context, &input, &x), POLYAD_OK);
   free(index);

@@ -22,7 +22,7 @@ struct problem {
 static const uint64_t ranks[ORDER] = {3, RANK, 2};
 
 static void begin(struct problem *problem) {
-  problem->context = fixture_context(2);
+  problem->context = cpu_context(2);
   polyad_tensor *tensor = fixture_tensor(problem->context, ORDER, dims, 900, false, POLYAD_F32);
   polyad_plan_options options;
   polyad_plan_options_init(&options);
@@ -53,7 +53,7 @@ static void end(struct problem *problem) {
   polyad_workspace_destroy(problem->workspace);
   polyad_workspace_destroy(problem->chain);
   polyad_plan_destroy(problem->plan);
-  fixture_end(problem->context);
+  context_end(problem->context);
 }
 
 /* Runs of `kernel` in every mode and back again, with warm and cold caches, into p->timed. */
@@ -146,7 +146,7 @@ static void bad_calls_are_refused(void **state) {
 /* Tables of fewer rows than threads and of many, ranks that are no multiple of anything. */
 static void measure_every_roof(void) {
   static const uint64_t widths[] = {1, 7, 100}, sizes[] = {1, 5000, 300000};
-  polyad_context *context = fixture_context(3);
+  polyad_context *context = cpu_context(3);
   for (int what = POLYAD_ROOF_COPY; what <= POLYAD_ROOF_FLOPS; ++what)
     for (int k = 0; k < (what == POLYAD_ROOF_FLOPS ? 1 : 3); ++k)
       for (int type = POLYAD_F32; type <= POLYAD_F64; ++type) {
@@ -156,7 +156,7 @@ static void measure_every_roof(void) {
           fail_msg("%s", polyad_last_error(context));
         assert_true(seconds[0] > 0 && work > 0 && isfinite(work));
       }
-  fixture_end(context);
+  context_end(context);
 }
 
 static void every_roof_is_measured(void **state) {

@@ -133,8 +133,8 @@ static void compare_devices(const char *devices, enum method method, polyad_type
   polyad_ktensor_destroy(alone);
   polyad_tensor_destroy(tensor);
   polyad_run_info_clear(&run.info);
-  als_context_end(several);
-  als_context_end(one);
+  context_end(several);
+  context_end(one);
 }
 
 static void same_as_one(void **state) {
@@ -174,8 +174,8 @@ static void hostile_shapes(void **state) {
         polyad_tensor_destroy(tensor);
         polyad_run_info_clear(&run.info);
       }
-    als_context_end(several);
-    als_context_end(one);
+    context_end(several);
+    context_end(one);
   }
 }
 
@@ -224,7 +224,7 @@ static void same_shares(void **state) {
       compare_shares(several, tensors[t]);
       polyad_tensor_destroy(tensors[t]);
     }
-    als_context_end(several);
+    context_end(several);
   }
 }
 
@@ -264,8 +264,8 @@ static void go_on(const char *devices, enum method method, const char *file) {
   polyad_run_info_clear(&whole.info);
   polyad_run_info_clear(&begun.info);
   polyad_run_info_clear(&rest.info);
-  als_context_end(several);
-  als_context_end(one);
+  context_end(several);
+  context_end(one);
 }
 
 static void checkpoints(void **state) {
@@ -306,7 +306,7 @@ static void cancelling(void **state) {
     assert_null(model);
     polyad_tensor_destroy(tensor);
     polyad_run_info_clear(&run.info);
-    als_context_end(context);
+    context_end(context);
   }
 }
 
@@ -334,7 +334,7 @@ static long run_failing(const char *devices, const polyad_tensor *tensor, long n
   }
   polyad_ktensor_destroy(model);
   polyad_run_info_clear(&run.info);
-  als_context_end(context);
+  context_end(context);
   assert_int_equal(atomic_load(&left.live), 0);
   return made;
 }
@@ -343,7 +343,7 @@ static long run_failing(const char *devices, const polyad_tensor *tensor, long n
  * hosts step in for what is done on devices. */
 static void failing_allocations(void **state) {
   (void)state;
-  polyad_context *maker = als_context(1);
+  polyad_context *maker = cpu_context(1);
   polyad_tensor *tensor = als_random_tensor(maker, 3, (const uint64_t[3]){9, 8, 7}, 60, 1, 0);
   for (int k = 0; k < list_count; ++k) {
     polyad_status status;
@@ -357,7 +357,7 @@ static void failing_allocations(void **state) {
     assert_true(2 * failed > runs);
   }
   polyad_tensor_destroy(tensor);
-  als_context_end(maker);
+  context_end(maker);
 }
 
 /* What a plan tells of its members. */
@@ -390,7 +390,7 @@ static void told(void **state) {
     assert_int_equal(owned, length);
     polyad_plan_destroy(plan);
     polyad_tensor_destroy(tensor);
-    als_context_end(context);
+    context_end(context);
   }
 }
 
@@ -422,7 +422,7 @@ static void skewed_slices(void **state) {
                (int)polyad_plan_nnz(plan));
     polyad_plan_destroy(plan);
     polyad_tensor_destroy(tensor);
-    als_context_end(context);
+    context_end(context);
   }
   free(index);
   free(value);
@@ -449,7 +449,7 @@ static void every_thread_is_joined(void **state) {
     polyad_ktensor_destroy(model);
     polyad_tensor_destroy(tensor);
     polyad_run_info_clear(&run.info);
-    als_context_end(context);
+    context_end(context);
   }
 }
 
@@ -480,7 +480,7 @@ static void refused(void **state) {
     }
     polyad_plan_destroy(plan);
     polyad_tensor_destroy(tensor);
-    als_context_end(context);
+    context_end(context);
   }
 }
 

@@ -41,7 +41,7 @@ struct outcome {
 };
 
 static struct setting start(enum method method, polyad_type type) {
-  struct setting s = {.context = als_context(1), .method = method};
+  struct setting s = {.context = cpu_context(1), .method = method};
   polyad_plan_options options;
   polyad_plan_options_init(&options);
   options.precision = type;
@@ -57,7 +57,7 @@ static struct setting start(enum method method, polyad_type type) {
 static void finish(struct setting *s) {
   polyad_plan_destroy(s->plan);
   polyad_tensor_destroy(s->tensor);
-  als_context_end(s->context);
+  context_end(s->context);
 }
 
 static void take(struct outcome *outcome, polyad_type type, const void *values, uint64_t count) {

@@ -19,7 +19,7 @@ static const uint64_t ranks[] = {1, 3, 7, 17, 33};
 enum { RANKS = sizeof ranks / sizeof *ranks };
 
 static polyad_context *context_on(const char *device) {
-  polyad_context *context = als_context(2);
+  polyad_context *context = cpu_context(2);
   ALS_OK(context, polyad_set_device(context, device));
   return context;
 }
@@ -84,7 +84,7 @@ static void predicts_by_definition(void **state) {
       }
       polyad_ktensor_destroy(model);
       polyad_tensor_destroy(x);
-      als_context_end(context);
+      context_end(context);
     }
 }
 
@@ -104,7 +104,7 @@ static void predicts_with_extreme_weights(void **state) {
     assert_true(fabsl(values[q] - value_at(model, x, q)) <= unit * value_at(model, x, q));
   polyad_ktensor_destroy(model);
   polyad_tensor_destroy(x);
-  als_context_end(context);
+  context_end(context);
 }
 
 /* The number of the entry at a cell. */
@@ -145,7 +145,7 @@ static void anomalies_have_the_models_values(void **state) {
     polyad_anomaly_result_clear(&result);
     polyad_ktensor_destroy(model);
     polyad_tensor_destroy(x);
-    als_context_end(context);
+    context_end(context);
   }
 }
 
@@ -213,7 +213,7 @@ static void projects_by_definition(void **state) {
     polyad_ktensor_destroy(projected);
     polyad_ktensor_destroy(model);
     polyad_tensor_destroy(x);
-    als_context_end(context);
+    context_end(context);
   }
 }
 
@@ -258,8 +258,8 @@ static void updates_as_the_cpu_does(void **state) {
       }
       polyad_ktensor_destroy(found);
       polyad_ktensor_destroy(wanted);
-      als_context_end(there);
-      als_context_end(here);
+      context_end(there);
+      context_end(here);
     }
 }
 

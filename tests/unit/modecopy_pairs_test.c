@@ -66,7 +66,7 @@ static void products_are_the_same(void **state) {
   static const uint64_t dims[][5] = {
       {40, 30, 20, 0, 0}, {50, 24, 77, 32, 0}, {9, 1, 70, 2, 33}, {3000, 5, 4000, 70, 0}};
   static const int order[] = {3, 4, 5, 4};
-  polyad_context *context = fixture_context(1);
+  polyad_context *context = cpu_context(1);
   int pairs = 0;
   for (int c = 0; c < 4; ++c) {
     polyad_tensor *tensor;
@@ -87,7 +87,7 @@ static void products_are_the_same(void **state) {
     polyad_tensor_destroy(tensor);
   }
   assert_true(pairs > 20);
-  fixture_end(context);
+  context_end(context);
 }
 
 /* Many nonzeros in short runs, and two short modes: a table. Long runs, long modes or few nonzeros:
@@ -95,7 +95,7 @@ static void products_are_the_same(void **state) {
 static void tables_are_chosen_where_they_pay(void **state) {
   (void)state;
   static const uint64_t short_modes[] = {2000, 24, 77, 32}, long_modes[] = {200, 9000, 8000, 7000};
-  polyad_context *context = fixture_context(1);
+  polyad_context *context = cpu_context(1);
   polyad_tensor *tensor;
   struct pd_modecopy *storage = build(context, 4, short_modes, 100000, &tensor);
   struct pd_modecopy_pair pair;
@@ -123,13 +123,13 @@ static void tables_are_chosen_where_they_pay(void **state) {
   }
   pd_storage_free(context, &pd_modecopy_format, storage);
   polyad_tensor_destroy(tensor);
-  fixture_end(context);
+  context_end(context);
 }
 
 /* The most that is said beforehand is no less than what any storage asks for. */
 static void the_most_is_the_most(void **state) {
   (void)state;
-  polyad_context *context = fixture_context(1);
+  polyad_context *context = cpu_context(1);
   for (uint64_t seed = 0; seed < 40; ++seed) {
     uint64_t dims[5];
     int order = 3 + (int)(seed % 3);
@@ -148,7 +148,7 @@ static void the_most_is_the_most(void **state) {
     pd_storage_free(context, &pd_modecopy_format, storage);
     polyad_tensor_destroy(tensor);
   }
-  fixture_end(context);
+  context_end(context);
 }
 
 int main(void) {

@@ -21,7 +21,7 @@ static void the_scheme_depends_on_the_length(void **state) {
   enum { KAPPA = 82 };
   static const uint64_t dims[5] = {KAPPA - 1, KAPPA, KAPPA + 1, 2, 5000};
   static const int expected[5] = {2, 1, 1, 2, 1};
-  polyad_context *context = fixture_context(2);
+  polyad_context *context = cpu_context(2);
   polyad_tensor *tensor = fixture_tensor(context, 5, dims, 3000, false, POLYAD_F32);
   for (int v = 1; v < VARIANTS; ++v) {
     struct pd_modecopy *storage =
@@ -34,7 +34,7 @@ static void the_scheme_depends_on_the_length(void **state) {
     pd_storage_free(context, &pd_modecopy_format, storage);
   }
   polyad_tensor_destroy(tensor);
-  fixture_end(context);
+  context_end(context);
 }
 
 /* Number of output indices before `index` in descending order of degree. */
@@ -48,7 +48,7 @@ static uint64_t place_of(const uint32_t *degree, uint64_t dim, uint64_t index) {
 static void indices_are_dealt_by_degree(void **state) {
   (void)state;
   enum { DIM = 500 };
-  polyad_context *context = fixture_context(1);
+  polyad_context *context = cpu_context(1);
   uint32_t degree[DIM], part[DIM];
   uint64_t load[2000];
   for (int partitions = 1; partitions <= 1000; partitions = 3 * partitions + 1) {
@@ -59,7 +59,7 @@ static void indices_are_dealt_by_degree(void **state) {
     for (uint64_t i = 0; i < DIM; ++i)
       assert_int_equal(part[i], place_of(degree, DIM, i) % (uint64_t)partitions);
   }
-  fixture_end(context);
+  context_end(context);
 }
 
 /* No output row of scheme 1 is in two partitions: that is in the format's check. The paper's bound
@@ -69,13 +69,13 @@ static void scheme_1_is_not_within_four_thirds(void **state) {
   enum { DIM = 121 };
   uint32_t degree[DIM], part[DIM];
   uint64_t load[2];
-  polyad_context *context = fixture_context(1);
+  polyad_context *context = cpu_context(1);
   for (int i = 0; i < DIM; ++i)
     degree[i] = i == 0 ? DIM - 1 : 1; /* the optimum: the heavy row alone */
   assert_int_equal(pd_partition_vertices(context, DIM, degree, 2, true, part, load), POLYAD_OK);
   assert_true(load[0] + load[1] == 2 * (DIM - 1));
   assert_true(3 * load[0] > 4 * (DIM - 1));
-  fixture_end(context);
+  context_end(context);
 }
 
 /* Partitions of scheme 2 differ by one nonzero at most, and go on by output index. */
@@ -83,7 +83,7 @@ static void scheme_2_deals_nonzeros_equally(void **state) {
   (void)state;
   static const uint64_t dims[3] = {7, 100, 3};
   static const int partitions[] = {1, 2, 13, 132, 2500};
-  polyad_context *context = fixture_context(3);
+  polyad_context *context = cpu_context(3);
   polyad_tensor *tensor = fixture_tensor(context, 3, dims, 1500, true, POLYAD_F64);
   for (int k = 0; k < 5; ++k) {
     struct pd_modecopy *storage =
@@ -102,7 +102,7 @@ static void scheme_2_deals_nonzeros_equally(void **state) {
     pd_storage_free(context, &pd_modecopy_format, storage);
   }
   polyad_tensor_destroy(tensor);
-  fixture_end(context);
+  context_end(context);
 }
 
 /* ---- packing -------------------------------------------------------------------------------- */
@@ -155,7 +155,7 @@ static void bits_are_reported(void **state) {
   } table[] = {{4, {6200, 24, 77, 32}, 4},    /* chicago: 30 or less input bits in every copy */
                {3, {60000, 50000, 70000}, 5}, /* 33, 33 and 32 input bits */
                {5, {2, 3, 4, 5, 6}, 5}};
-  polyad_context *context = fixture_context(1);
+  polyad_context *context = cpu_context(1);
   for (int c = 0; c < 3; ++c)
     for (int type = POLYAD_F32; type <= POLYAD_F64; ++type) {
       int order = table[c].order, value = type == POLYAD_F32 ? 32 : 64, one = value;
@@ -172,7 +172,7 @@ static void bits_are_reported(void **state) {
       pd_storage_free(context, &pd_modecopy_format, storage);
       polyad_tensor_destroy(tensor);
     }
-  fixture_end(context);
+  context_end(context);
 }
 
 /* ---- storages ------------------------------------------------------------------------------- */
@@ -194,7 +194,7 @@ enum { SHAPES = sizeof shapes / sizeof *shapes };
 static void storages_hold_the_tensor(void **state) {
   (void)state;
   static const int partitions[] = {0, 1, 3, 82, 6000};
-  polyad_context *context = fixture_context(3);
+  polyad_context *context = cpu_context(3);
   for (int s = 0; s < SHAPES; ++s)
     for (int v = 0; v < VARIANTS; ++v)
       for (int k = 0; k < 5; ++k) {
@@ -212,7 +212,7 @@ static void storages_hold_the_tensor(void **state) {
         pd_storage_free(context, &pd_modecopy_format, storage);
         polyad_tensor_destroy(tensor);
       }
-  fixture_end(context);
+  context_end(context);
 }
 
 /* ---- damage --------------------------------------------------------------------------------- */
@@ -228,7 +228,7 @@ static void storages_hold_the_tensor(void **state) {
 static void damage_of_rows_is_found(void **state) {
   (void)state;
   static const uint64_t dims[3] = {3000, 20, 300}; /* the first mode has empty slices */
-  polyad_context *context = fixture_context(2);
+  polyad_context *context = cpu_context(2);
   polyad_tensor *tensor = fixture_tensor(context, 3, dims, 2000, true, POLYAD_F32);
   struct pd_modecopy *storage = fixture_build(context, &pd_modecopy_format, "auto", 0, tensor);
   assert_non_null(storage->copy[0].order.row_id);
@@ -253,13 +253,13 @@ static void damage_of_rows_is_found(void **state) {
   fixture_check(context, &pd_modecopy_format, storage, POLYAD_OK);
   pd_storage_free(context, &pd_modecopy_format, storage);
   polyad_tensor_destroy(tensor);
-  fixture_end(context);
+  context_end(context);
 }
 
 static void damage_of_partitions_is_found(void **state) {
   (void)state;
   static const uint64_t dims[3] = {30, 20, 300};
-  polyad_context *context = fixture_context(2);
+  polyad_context *context = cpu_context(2);
   polyad_tensor *tensor = fixture_tensor(context, 3, dims, 2000, true, POLYAD_F64);
   for (int v = 1; v < VARIANTS; ++v) {
     struct pd_modecopy *storage =
@@ -281,7 +281,7 @@ static void damage_of_partitions_is_found(void **state) {
     pd_storage_free(context, &pd_modecopy_format, storage);
   }
   polyad_tensor_destroy(tensor);
-  fixture_end(context);
+  context_end(context);
 }
 
 /* ---- inputs ---------------------------------------------------------------------------------- */

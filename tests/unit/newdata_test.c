@@ -4,6 +4,7 @@
 #include "algorithms/poisson_row.h"
 #include "als_fixture.h"
 #include "failing_allocator.h"
+#include "inputs.h"
 #include "tensor/tensor.h"
 #include <float.h>
 #include <math.h>
@@ -32,22 +33,12 @@ static void set_modes(polyad_project_options *options, int count) {
 static void ranking_by_hand(void **state) {
   (void)state;
   static const uint64_t lengths[] = {1, 4};
-  static const uint32_t first[] = {0, 0, 0, 0}, second[] = {0, 1, 2, 3};
+  static const uint32_t index[2][4] = {{0, 0, 0, 0}, {0, 1, 2, 3}};
   static const double values[] = {0, 0.5, 0, 0.25};
-  polyad_context *context = als_context(1);
-  polyad_tensor_input input;
+  polyad_context *context = cpu_context(1);
+  polyad_tensor_input input = input_of_columns(2, lengths, 4, POLYAD_U32, index, 4, values);
   polyad_tensor *tensor;
   polyad_prediction_score score;
-  polyad_tensor_input_init(&input);
-  input.order = 2;
-  input.dims = lengths;
-  input.nnz = 4;
-  input.index_type = POLYAD_U32;
-  input.index[0] = first;
-  input.index[1] = second;
-  input.index_stride[0] = input.index_stride[1] = sizeof *first;
-  input.values = values;
-  input.value_stride = sizeof *values;
   input.zeros = POLYAD_ZEROS_KEEP;
   ALS_OK(context, polyad_tensor_create(context, &input, &tensor));
   polyad_ktensor *model = als_random_model(context, 2, lengths, 1, 1, 1);
@@ -62,7 +53,7 @@ static void ranking_by_hand(void **state) {
   assert_true(fabs(score.ndcg - found / best) <= 8 * DBL_EPSILON);
   polyad_ktensor_destroy(model);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 /* ---- memory --------------------------------------------------------------------------------- */
@@ -150,7 +141,7 @@ static polyad_status update(polyad_context *context, void *data) {
 
 static void test_memory(void **state) {
   (void)state;
-  polyad_context *context = als_context(2);
+  polyad_context *context = cpu_context(2);
   polyad_tensor *tensor = counts(context);
   polyad_ktensor *part = als_random_model(context, 3, dims, 2, 1, 1);
   polyad_ktensor *model = als_random_model(context, 3, more_dims, 2, 1, 1);
@@ -184,7 +175,7 @@ static void test_memory(void **state) {
   polyad_ktensor_destroy(part);
   polyad_ktensor_destroy(model);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 /* One allocation of an addition fails, whichever: the updater is as it was, to the last bit, and
@@ -219,7 +210,7 @@ static void test_failed_addition_changes_nothing(void **state) {
   polyad_ktensor_destroy(before);
   polyad_ktensor_destroy(part);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 /* ---- labels --------------------------------------------------------------------------------- */
@@ -230,7 +221,7 @@ static void labels_find_their_rows(void **state) {
   static const char *const new_labels[] = {"c", "x", "a", "b", "y", "z", "f", "e"};
   static const char *const old_labels[] = {"a", "b", "c", "d", "e", "f"};
   static const uint64_t expected[] = {2, 6, 0, 1, 7, 8, 5, 4};
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   polyad_tensor *tensor = counts(context), *labels, *matched;
   polyad_ktensor *part = als_random_model(context, 3, dims, 2, 1, 1);
   polyad_tensor_input input;
@@ -266,7 +257,7 @@ static void labels_find_their_rows(void **state) {
   polyad_tensor_destroy(labels);
   polyad_ktensor_destroy(part);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 /* ---- rates of counts --------------------------------------------------------------------------
@@ -286,7 +277,7 @@ static double part_of(polyad_ktensor *model, const uint64_t *at, uint64_t r) {
 static void rows_of_rates_are_optimal(void **state) {
   (void)state;
   enum { RANK = 3 };
-  polyad_context *context = als_context(2);
+  polyad_context *context = cpu_context(2);
   polyad_tensor *tensor = counts(context);
   polyad_ktensor *part = als_random_model(context, 3, dims, RANK, 1, 1), *projected;
   polyad_project_options options;
@@ -316,7 +307,7 @@ static void rows_of_rates_are_optimal(void **state) {
   polyad_ktensor_destroy(projected);
   polyad_ktensor_destroy(part);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 /* Counts of a row of which it is known which component they belong to move that component up; a row
@@ -325,25 +316,15 @@ static void rows_of_rates_are_optimal(void **state) {
 static void known_counts_are_the_components(void **state) {
   (void)state;
   enum { ROWS = 3, RANK = 2 };
-  polyad_context *context = als_context(1);
-  static const uint64_t at[] = {0, 1}, other[] = {1, 0}, lengths[] = {ROWS, 2};
+  polyad_context *context = cpu_context(1);
+  static const uint64_t at[2][2] = {{0, 1}, {1, 0}}, lengths[] = {ROWS, 2};
   static const double values[] = {4, 6}, weight[RANK] = {1, 1};
   static const double factor[] = {0.25, 0.5, 0.75, 0.5};
   static const double known[ROWS * RANK] = {0, 1};
   double a[ROWS * RANK] = {0};
   const double *const factors[] = {NULL, factor};
-  polyad_tensor_input input;
+  polyad_tensor_input input = input_of_columns(2, lengths, 2, POLYAD_U64, at, 2, values);
   polyad_tensor *tensor;
-  polyad_tensor_input_init(&input);
-  input.order = 2;
-  input.dims = lengths;
-  input.nnz = 2;
-  input.index_type = POLYAD_U64;
-  input.index[0] = at;
-  input.index[1] = other;
-  input.index_stride[0] = input.index_stride[1] = sizeof *at;
-  input.values = values;
-  input.value_stride = sizeof *values;
   ALS_OK(context, polyad_tensor_create(context, &input, &tensor));
   struct pd_stage stage = pd_stage_begin(context, "a test");
   struct pd_poisson_rows rows = {.tensor = tensor,
@@ -361,14 +342,14 @@ static void known_counts_are_the_components(void **state) {
     assert_true(a[2 * RANK + r] == 0);
   }
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 /* ---- cancelling, wrong calls ---------------------------------------------------------------- */
 
 static void test_cancel(void **state) {
   (void)state;
-  polyad_context *context = als_context(2);
+  polyad_context *context = cpu_context(2);
   polyad_tensor *tensor = counts(context);
   polyad_ktensor *part = als_random_model(context, 3, dims, 2, 1, 1);
   polyad_ktensor *model = als_random_model(context, 3, more_dims, 2, 1, 1);
@@ -389,7 +370,7 @@ static void test_cancel(void **state) {
   polyad_ktensor_destroy(part);
   polyad_ktensor_destroy(model);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 #ifndef __APPLE__
@@ -405,7 +386,7 @@ void __wrap_qsort(void *rows, size_t count, size_t size, int (*order)(const void
 
 static void cancelling_while_sorting_ends(void **state) {
   (void)state;
-  polyad_context *context = als_context(2);
+  polyad_context *context = cpu_context(2);
   polyad_tensor *tensor = counts(context);
   polyad_ktensor *model = als_random_model(context, 3, more_dims, 2, 1, 1);
   struct wanted wanted = {.tensor = tensor, .model = model, .kind = POLYAD_KIND_POISSON};
@@ -418,7 +399,7 @@ static void cancelling_while_sorting_ends(void **state) {
   cancelled_by_sorting = NULL;
   polyad_ktensor_destroy(model);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 #endif
 
@@ -431,7 +412,7 @@ static void expect(polyad_context *context, polyad_status status, polyad_status 
 
 static void test_wrong_calls(void **state) {
   (void)state;
-  polyad_context *context = als_context(2);
+  polyad_context *context = cpu_context(2);
   polyad_tensor *tensor = counts(context);
   polyad_ktensor *part = als_random_model(context, 3, dims, 2, 1, 1), *made;
   polyad_project_options project_options;
@@ -467,7 +448,7 @@ static void test_wrong_calls(void **state) {
   polyad_updater_destroy(updater);
   polyad_ktensor_destroy(part);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 int main(void) {

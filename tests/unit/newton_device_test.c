@@ -31,7 +31,7 @@ static polyad_context *there_context(void) {
 #ifdef NEWTON_DEVICE
   return gpu_context();
 #else
-  return als_context(1);
+  return cpu_context(1);
 #endif
 }
 
@@ -181,7 +181,7 @@ static void check_empty_rows(polyad_ktensor *model, polyad_type type) {
 
 static void compare(const struct sizes *sizes, polyad_apr_method method, polyad_type type,
                     const char *format, int iterations) {
-  polyad_context *host = als_context(1), *context = there_context();
+  polyad_context *host = cpu_context(1), *context = there_context();
   polyad_cp_apr_options options = options_of(sizes, method, iterations);
   polyad_tensor *tensor = tensor_of(host, sizes);
   polyad_plan *at_host = als_plan(host, tensor, sizes->rank, type), *there = NULL;
@@ -202,8 +202,8 @@ static void compare(const struct sizes *sizes, polyad_apr_method method, polyad_
   polyad_plan_destroy(at_host);
   polyad_plan_destroy(there);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
-  als_context_end(host);
+  context_end(context);
+  context_end(host);
 }
 
 static const polyad_apr_method methods[] = {POLYAD_APR_PDNR, POLYAD_APR_PQNR};
@@ -282,7 +282,7 @@ static void test_resumed(void **state) {
     polyad_ktensor_destroy(rest);
     polyad_plan_destroy(plan);
     polyad_tensor_destroy(tensor);
-    als_context_end(context);
+    context_end(context);
     (void)unlink(previous);
     assert_int_equal(unlink(path), 0);
   }
@@ -400,7 +400,7 @@ static void test_described_rows(void **state) {
       polyad_run_info_clear(&info[1]);
       polyad_plan_destroy(plan);
       polyad_tensor_destroy(tensor);
-      als_context_end(context);
+      context_end(context);
     }
 }
 
@@ -431,7 +431,7 @@ static void test_every_allocation_fails(void **state) {
   (void)fake_device_fail(0);
   polyad_plan_destroy(plan);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 static void test_refusals(void **state) {
@@ -460,7 +460,7 @@ static void test_refusals(void **state) {
   ALS_OK(context, polyad_set_memory_limit(context, UINT64_MAX));
   polyad_plan_destroy(plan);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 #endif
 

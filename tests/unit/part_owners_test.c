@@ -1,6 +1,7 @@
 /* Who owns which rows: by all threads what one thread finds, beside a plain loop over the rows, and
  * in the parts of whole plans. */
 #include "als_fixture.h"
+#include "contexts.h"
 #include "core/random.h"
 #include "plan/members.h"
 #include "plan/part_making.h"
@@ -8,14 +9,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static polyad_context *with_threads(int threads) {
-  polyad_context *context;
-  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
-  ALS_OK(context, polyad_set_device(context, "cpu"));
-  ALS_OK(context, polyad_set_threads(context, threads));
-  return context;
-}
 
 static uint64_t drawn(uint64_t counter) { return pd_random_u64(7, 1, counter); }
 
@@ -67,7 +60,7 @@ static void owners_by_weight(void **state) {
   for (uint64_t i = 0; i < SHARED + ALONE; ++i)
     for (uint64_t k = 0; k < (i < SHARED ? MEMBERS : 1); ++k)
       keys[count++] = i * MEMBERS + k;
-  polyad_context *context = with_threads(2);
+  polyad_context *context = cpu_context(2);
   pd_part_settle(context, keys, count, MEMBERS, weight, load, owner);
   for (int k = 0; k < MEMBERS; ++k)
     assert_true(fabs((double)load[k] - weight[k] * (SHARED + ALONE)) <= MEMBERS);
@@ -88,7 +81,7 @@ static void owners_of_keys(void **state) {
       uint64_t count = make_keys(members[m], few, keys);
       plain_owners(keys, count, members[m], wanted);
       for (size_t t = 0; t < sizeof threads / sizeof *threads; ++t) {
-        polyad_context *context = with_threads(threads[t]);
+        polyad_context *context = cpu_context(threads[t]);
         memset(found, 0xff, count * sizeof *found);
         pd_part_settle(context, keys, count, members[m], NULL, load, found);
         if (memcmp(found, wanted, count * sizeof *found) != 0)
@@ -111,7 +104,7 @@ static void lists_of_marks(void **state) {
     mark[i] = i % 4096 < 3000 && drawn(i) % 3 == 0;
   for (int threads = 1; threads <= 4; ++threads)
     for (unsigned char wanted = 0; wanted < 2; ++wanted) {
-      polyad_context *context = with_threads(threads);
+      polyad_context *context = cpu_context(threads);
       uint64_t *list, count, next = 0;
       ALS_OK(context, pd_part_list(context, mark, ROWS, wanted, 10, &list, &count));
       for (uint64_t i = 0; i < ROWS; ++i)
@@ -121,7 +114,7 @@ static void lists_of_marks(void **state) {
       ALS_OK(context, pd_part_list(context, mark, 0, wanted, 10, &list, &count));
       assert_int_equal(count, 0);
       pd_free(context, list);
-      als_context_end(context);
+      context_end(context);
     }
   free(mark);
 }
@@ -152,21 +145,21 @@ static void parts_of_threads(void **state) {
   (void)state;
   static const char *const lists[] = {"cpu,cpu,cpu", "cpu,cpu,cpu,cpu,cpu,cpu"};
   static const uint64_t dims[3] = {900000, 700000, 300};
-  polyad_context *maker = with_threads(1);
+  polyad_context *maker = cpu_context(1);
   polyad_tensor *tensor = als_random_tensor(maker, 3, dims, 500000, 3, 0);
   for (size_t l = 0; l < sizeof lists / sizeof *lists; ++l) {
-    polyad_context *one = with_threads(1), *many = with_threads(12);
+    polyad_context *one = cpu_context(1), *many = cpu_context(12);
     ALS_OK(one, polyad_set_device(one, lists[l]));
     ALS_OK(many, polyad_set_device(many, lists[l]));
     polyad_plan *wanted = members_plan(one, tensor), *found = members_plan(many, tensor);
     compare_members(wanted, found, lists[l]);
     polyad_plan_destroy(found);
     polyad_plan_destroy(wanted);
-    als_context_end(many);
-    als_context_end(one);
+    context_end(many);
+    context_end(one);
   }
   polyad_tensor_destroy(tensor);
-  als_context_end(maker);
+  context_end(maker);
 }
 
 int main(void) {

@@ -96,7 +96,7 @@ static int check_format(polyad_context *context, const polyad_tensor *tensor,
 static void rows_are_those_of_the_tensor(void **state) {
   (void)state;
   for (int threads = 1; threads <= 3; threads += 2) {
-    polyad_context *context = als_context(threads);
+    polyad_context *context = cpu_context(threads);
     polyad_tensor *tensor = als_random_tensor(context, ORDER, dims, NNZ, 5, 1);
     int given = 0, decoded = 0;
     for (int k = 0; k < pd_format_count(); ++k) {
@@ -105,7 +105,7 @@ static void rows_are_those_of_the_tensor(void **state) {
     }
     assert_true(given >= 6 && decoded >= 6);
     polyad_tensor_destroy(tensor);
-    als_context_end(context);
+    context_end(context);
   }
 }
 

@@ -1,22 +1,14 @@
 /* Plans: options, choice, explanation, memory, ownership, tuning, registry. */
-#include "harness.h"
-
+#include "contexts.h"
 #include "formats/csf/csf_layout.h"
 #include "formats/flycoo/flycoo_layout.h"
+#include "inputs.h"
 #include "plan/choose.h"
 #include "plan/plan.h"
 #include "unit/failing_allocator.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-static polyad_context *make_context(void) {
-  polyad_context *context;
-  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
-  assert_int_equal(polyad_set_device(context, "cpu"), POLYAD_OK);
-  assert_int_equal(polyad_set_threads(context, 2), POLYAD_OK);
-  return context;
-}
 
 enum { NNZ = 3000 };
 
@@ -25,24 +17,13 @@ static polyad_status try_tensor(polyad_context *context, polyad_type type, polya
   static uint32_t index[3][NNZ];
   static double value[NNZ];
   static const uint64_t dims[3] = {20, 30, 25};
-  polyad_tensor_input input;
-  polyad_tensor_input_init(&input);
   for (uint32_t p = 0; p < NNZ; ++p) {
     index[0][p] = p * 7 % 20;
     index[1][p] = p / 7 % 30;
     index[2][p] = p * 13 % 25;
     value[p] = p % 9 + 1;
   }
-  input.order = 3;
-  input.dims = dims;
-  input.nnz = NNZ;
-  input.index_type = POLYAD_U32;
-  for (int n = 0; n < 3; ++n) {
-    input.index[n] = index[n];
-    input.index_stride[n] = 4;
-  }
-  input.values = value;
-  input.value_stride = 8;
+  polyad_tensor_input input = input_of_columns(3, dims, NNZ, POLYAD_U32, index, NNZ, value);
   input.type = type;
   return polyad_tensor_create(context, &input, tensor);
 }
@@ -53,34 +34,68 @@ static polyad_tensor *make_tensor(polyad_context *context, polyad_type type) {
   return tensor;
 }
 
+/* What a plan is made from, with the default options, and the plan, which is NULL until a test
+ * makes it. */
+struct setting {
+  polyad_context *context;
+  polyad_tensor *tensor;
+  polyad_plan_options options;
+  polyad_plan *plan;
+};
+
+/* A context of two threads on the CPU; tests fill in the rest. */
+static struct setting bare(void) {
+  struct setting s = {.context = cpu_context(2)};
+  polyad_plan_options_init(&s.options);
+  return s;
+}
+
+static struct setting start(polyad_type type) {
+  struct setting s = bare();
+  s.tensor = make_tensor(s.context, type);
+  return s;
+}
+
+static polyad_status make(struct setting *s) {
+  return polyad_plan_create(s->context, s->tensor, &s->options, &s->plan);
+}
+
+static void drop_plan(struct setting *s) {
+  polyad_plan_destroy(s->plan);
+  s->plan = NULL;
+}
+
+static void end(struct setting *s) {
+  polyad_plan_destroy(s->plan);
+  polyad_tensor_destroy(s->tensor);
+  context_end(s->context);
+}
+
 static void test_bad_options(void **state) {
   (void)state;
-  polyad_context *context = make_context();
-  polyad_tensor *tensor = make_tensor(context, POLYAD_F64);
-  polyad_plan_options options;
-  polyad_plan *plan = NULL;
-  polyad_plan_options_init(&options);
-  options.format = "cfs";
-  assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_INVALID_ARGUMENT);
-  assert_non_null(strstr(polyad_last_error(context), "cfs"));
-  options.format = "csf";
-  options.variant = "three";
-  assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_UNSUPPORTED);
-  assert_non_null(strstr(polyad_last_error(context), "auto one two all"));
-  options.variant = "";
-  assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_UNSUPPORTED);
-  options.variant = "auto";
-  options.rank = 0;
-  assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_INVALID_ARGUMENT);
-  options.rank = 1;
-  options.precision = (polyad_type)7;
-  assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_INVALID_ARGUMENT);
-  assert_int_equal(polyad_plan_create(context, tensor, NULL, &plan), POLYAD_INVALID_ARGUMENT);
-  assert_int_equal(polyad_plan_create(context, NULL, &options, &plan), POLYAD_INVALID_ARGUMENT);
-  assert_int_equal(polyad_plan_create(NULL, tensor, &options, &plan), POLYAD_INVALID_ARGUMENT);
-  assert_null(plan);
-  polyad_tensor_destroy(tensor);
-  polyad_context_destroy(context);
+  struct setting s = start(POLYAD_F64);
+  s.options.format = "cfs";
+  assert_int_equal(make(&s), POLYAD_INVALID_ARGUMENT);
+  assert_non_null(strstr(polyad_last_error(s.context), "cfs"));
+  s.options.format = "csf";
+  s.options.variant = "three";
+  assert_int_equal(make(&s), POLYAD_UNSUPPORTED);
+  assert_non_null(strstr(polyad_last_error(s.context), "auto one two all"));
+  s.options.variant = "";
+  assert_int_equal(make(&s), POLYAD_UNSUPPORTED);
+  s.options.variant = "auto";
+  s.options.rank = 0;
+  assert_int_equal(make(&s), POLYAD_INVALID_ARGUMENT);
+  s.options.rank = 1;
+  s.options.precision = (polyad_type)7;
+  assert_int_equal(make(&s), POLYAD_INVALID_ARGUMENT);
+  assert_int_equal(polyad_plan_create(s.context, s.tensor, NULL, &s.plan), POLYAD_INVALID_ARGUMENT);
+  assert_int_equal(polyad_plan_create(s.context, NULL, &s.options, &s.plan),
+                   POLYAD_INVALID_ARGUMENT);
+  assert_int_equal(polyad_plan_create(NULL, s.tensor, &s.options, &s.plan),
+                   POLYAD_INVALID_ARGUMENT);
+  assert_null(s.plan);
+  end(&s);
 }
 
 /* Parameters of the format's text reach the storage. */
@@ -93,25 +108,19 @@ static void test_parameters(void **state) {
                {"flycoo:kappa=82:block-columns=1", 82, 1},
                {"flycoo:paper:block-columns=64", 2, 64},
                {"flycoo:block-columns=3:kappa=1048576", 1048576, 3}};
-  polyad_context *context = make_context();
-  polyad_tensor *tensor = NULL;
-  assert_int_equal(try_tensor(context, POLYAD_F64, &tensor), POLYAD_OK);
+  struct setting s = start(POLYAD_F64);
   for (size_t c = 0; c < sizeof table / sizeof *table; ++c) {
-    polyad_plan_options options;
-    polyad_plan *plan = NULL;
-    polyad_plan_options_init(&options);
-    options.format = table[c].format;
-    assert_int_equal(polyad_format_check(context, table[c].format), POLYAD_OK);
-    assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_OK);
-    const struct pd_flycoo *storage = plan->storage;
+    s.options.format = table[c].format;
+    assert_int_equal(polyad_format_check(s.context, table[c].format), POLYAD_OK);
+    assert_int_equal(make(&s), POLYAD_OK);
+    const struct pd_flycoo *storage = s.plan->storage;
     assert_int_equal(storage->partitions, table[c].partitions);
     assert_int_equal(storage->columns, table[c].columns);
     assert_int_equal(storage->sorted, strstr(table[c].format, "paper") == NULL);
-    assert_string_equal(polyad_plan_format(plan), "flycoo");
-    polyad_plan_destroy(plan);
+    assert_string_equal(polyad_plan_format(s.plan), "flycoo");
+    drop_plan(&s);
   }
-  polyad_tensor_destroy(tensor);
-  polyad_context_destroy(context);
+  end(&s);
 }
 
 /* What is wrong with a text is said, and what is allowed. */
@@ -144,25 +153,19 @@ static void test_wrong_format_texts(void **state) {
       {"hicoo:block=1", "auto", "expected an integer from 2 to 256"},
       {"hicoo:block=512", "auto", "expected an integer from 2 to 256"},
       {"csf:one", "two", "expected one variant"}};
-  polyad_context *context = make_context();
-  polyad_tensor *tensor = NULL;
-  assert_int_equal(try_tensor(context, POLYAD_F64, &tensor), POLYAD_OK);
+  struct setting s = start(POLYAD_F64);
   for (size_t c = 0; c < sizeof table / sizeof *table; ++c) {
-    polyad_plan_options options;
-    polyad_plan *plan = NULL;
     bool alone = strcmp(table[c].variant, "auto") == 0;
-    polyad_plan_options_init(&options);
-    options.format = table[c].format;
-    options.variant = table[c].variant;
-    assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_INVALID_ARGUMENT);
-    assert_null(plan);
-    if (strstr(polyad_last_error(context), table[c].says) == NULL)
-      fail_msg("%s: %s", table[c].format, polyad_last_error(context));
-    assert_int_equal(polyad_format_check(context, table[c].format),
+    s.options.format = table[c].format;
+    s.options.variant = table[c].variant;
+    assert_int_equal(make(&s), POLYAD_INVALID_ARGUMENT);
+    assert_null(s.plan);
+    if (strstr(polyad_last_error(s.context), table[c].says) == NULL)
+      fail_msg("%s: %s", table[c].format, polyad_last_error(s.context));
+    assert_int_equal(polyad_format_check(s.context, table[c].format),
                      alone ? POLYAD_INVALID_ARGUMENT : POLYAD_OK);
   }
-  polyad_tensor_destroy(tensor);
-  polyad_context_destroy(context);
+  end(&s);
 }
 
 static polyad_status check_value(polyad_context *context, const char *format, const char *name,
@@ -175,7 +178,7 @@ static polyad_status check_value(polyad_context *context, const char *format, co
 /* Every parameter of every format is described, and its limits are those of the text. */
 static void test_described_parameters(void **state) {
   (void)state;
-  polyad_context *context = make_context();
+  polyad_context *context = cpu_context(2);
   polyad_format_description format;
   int count = 0;
   for (int f = 0; polyad_format_describe(f, &format) == POLYAD_OK; ++f) {
@@ -199,33 +202,28 @@ static void test_described_parameters(void **state) {
   }
   assert_true(count >= 5);
   assert_int_equal(polyad_format_parameter_describe(-1, 0, NULL), POLYAD_INVALID_ARGUMENT);
-  polyad_context_destroy(context);
+  context_end(context);
 }
 
 static void test_facts(void **state) {
   (void)state;
-  polyad_context *context = make_context();
-  polyad_tensor *tensor = make_tensor(context, POLYAD_F64);
-  polyad_plan_options options;
-  polyad_plan *plan = NULL;
-  polyad_plan_options_init(&options);
-  assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_OK);
-  assert_int_equal(polyad_plan_order(plan), 3);
-  assert_int_equal(polyad_plan_dims(plan)[1], 30);
-  assert_int_equal(polyad_plan_nnz(plan), polyad_tensor_nnz(tensor));
-  assert_int_equal(polyad_plan_type(plan), POLYAD_F64);
-  assert_string_equal(polyad_plan_device(plan), "cpu");
-  assert_true(fabs(polyad_plan_norm(plan) - polyad_tensor_norm(tensor)) <=
-              4e-16 * polyad_tensor_norm(tensor));
+  struct setting s = start(POLYAD_F64);
+  assert_int_equal(make(&s), POLYAD_OK);
+  assert_int_equal(polyad_plan_order(s.plan), 3);
+  assert_int_equal(polyad_plan_dims(s.plan)[1], 30);
+  assert_int_equal(polyad_plan_nnz(s.plan), polyad_tensor_nnz(s.tensor));
+  assert_int_equal(polyad_plan_type(s.plan), POLYAD_F64);
+  assert_string_equal(polyad_plan_device(s.plan), "cpu");
+  assert_true(fabs(polyad_plan_norm(s.plan) - polyad_tensor_norm(s.tensor)) <=
+              4e-16 * polyad_tensor_norm(s.tensor));
   /* The explanation names the choice first and every other format with a reason. */
-  const char *text = polyad_plan_explanation(plan);
-  assert_int_equal(strncmp(text, polyad_plan_format(plan), strlen(polyad_plan_format(plan))), 0);
+  const char *text = polyad_plan_explanation(s.plan);
+  assert_int_equal(strncmp(text, polyad_plan_format(s.plan), strlen(polyad_plan_format(s.plan))),
+                   0);
   for (int f = 0; f < pd_format_count(); ++f)
     assert_non_null(strstr(text, pd_format_at(f)->name));
-  polyad_plan_destroy(plan);
   polyad_plan_destroy(NULL);
-  polyad_tensor_destroy(tensor);
-  polyad_context_destroy(context);
+  end(&s);
 }
 
 /* The estimate bounds what is stored, and building stays within what was announced. */
@@ -234,23 +232,17 @@ static void test_bytes(void **state) {
   static const char *const chosen[][2] = {{"coo", "auto"}, {"coo", "plain"}, {"coo", "tiled"},
                                           {"csf", "one"},  {"csf", "two"},   {"csf", "all"}};
   for (size_t c = 0; c < sizeof chosen / sizeof *chosen; ++c) {
-    polyad_context *context = make_context();
-    polyad_tensor *tensor = make_tensor(context, POLYAD_F32);
-    polyad_plan_options options;
-    polyad_plan_options_init(&options);
-    options.format = chosen[c][0];
-    options.variant = chosen[c][1];
-    options.precision = POLYAD_F32;
+    struct setting s = start(POLYAD_F32);
+    s.options.format = chosen[c][0];
+    s.options.variant = chosen[c][1];
+    s.options.precision = POLYAD_F32;
     uint64_t estimate = 0;
-    polyad_plan *plan = NULL;
-    assert_int_equal(polyad_format_estimate_bytes(context, tensor, &options, &estimate), POLYAD_OK);
-    assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_OK);
-    assert_true(polyad_plan_bytes(plan) <= estimate);
-    assert_true(estimate <= 2 * polyad_plan_bytes(plan));
-    polyad_plan_destroy(plan);
-    polyad_tensor_destroy(tensor);
-    assert_int_equal(polyad_memory_in_use(context), 0);
-    polyad_context_destroy(context);
+    assert_int_equal(polyad_format_estimate_bytes(s.context, s.tensor, &s.options, &estimate),
+                     POLYAD_OK);
+    assert_int_equal(make(&s), POLYAD_OK);
+    assert_true(polyad_plan_bytes(s.plan) <= estimate);
+    assert_true(estimate <= 2 * polyad_plan_bytes(s.plan));
+    end(&s);
   }
 }
 
@@ -260,23 +252,14 @@ static polyad_tensor *make_diagonal(polyad_context *context, int order, uint32_t
   static double value[256];
   uint64_t dims[POLYAD_MAX_ORDER];
   polyad_tensor *tensor = NULL;
-  polyad_tensor_input input;
-  polyad_tensor_input_init(&input);
   for (uint32_t p = 0; p < length; ++p) {
     index[p] = p;
     value[p] = 1;
   }
-  for (int n = 0; n < order; ++n) {
+  for (int n = 0; n < order; ++n)
     dims[n] = length;
-    input.index[n] = index;
-    input.index_stride[n] = 4;
-  }
-  input.order = order;
-  input.dims = dims;
-  input.nnz = length;
-  input.index_type = POLYAD_U32;
-  input.values = value;
-  input.value_stride = 8;
+  polyad_tensor_input input = /* one column, which all modes share */
+      input_of_columns(order, dims, length, POLYAD_U32, index, 0, value);
   assert_int_equal(polyad_tensor_create(context, &input, &tensor), POLYAD_OK);
   return tensor;
 }
@@ -294,79 +277,58 @@ static void test_exact_bytes(void **state) {
                {"alto", "auto", 2},
                {"alto", "auto", POLYAD_MAX_ORDER}};
   for (size_t c = 0; c < sizeof table / sizeof *table; ++c) {
-    polyad_context *context = make_context();
-    polyad_tensor *tensor = make_diagonal(context, table[c].order, 256);
-    polyad_plan_options options;
-    polyad_plan *plan = NULL;
+    struct setting s = bare();
+    s.tensor = make_diagonal(s.context, table[c].order, 256);
     uint64_t estimate = 0;
-    polyad_plan_options_init(&options);
-    options.format = table[c].format;
-    options.variant = table[c].variant;
-    assert_int_equal(polyad_format_estimate_bytes(context, tensor, &options, &estimate), POLYAD_OK);
-    assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_OK);
-    if (estimate != polyad_plan_bytes(plan))
+    s.options.format = table[c].format;
+    s.options.variant = table[c].variant;
+    assert_int_equal(polyad_format_estimate_bytes(s.context, s.tensor, &s.options, &estimate),
+                     POLYAD_OK);
+    assert_int_equal(make(&s), POLYAD_OK);
+    if (estimate != polyad_plan_bytes(s.plan))
       fail_msg("%s/%s of %d modes: %llu bytes estimated, %llu stored", table[c].format,
                table[c].variant, table[c].order, (unsigned long long)estimate,
-               (unsigned long long)polyad_plan_bytes(plan));
-    polyad_plan_destroy(plan);
-    polyad_tensor_destroy(tensor);
-    polyad_context_destroy(context);
+               (unsigned long long)polyad_plan_bytes(s.plan));
+    end(&s);
   }
 }
 
 static void test_memory_limit(void **state) {
   (void)state;
-  polyad_context *context = make_context();
-  polyad_tensor *tensor = make_tensor(context, POLYAD_F64);
-  polyad_plan_options options;
-  polyad_plan *plan = NULL;
-  polyad_plan_options_init(&options);
-  uint64_t before = polyad_memory_in_use(context);
-  assert_int_equal(polyad_set_memory_limit(context, before + 100000), POLYAD_OK);
-  assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_MEMORY_LIMIT);
-  assert_non_null(strstr(polyad_last_error(context), "building format"));
-  assert_int_equal(polyad_memory_in_use(context), before);
-  polyad_tensor_destroy(tensor);
-  polyad_context_destroy(context);
+  struct setting s = start(POLYAD_F64);
+  uint64_t before = polyad_memory_in_use(s.context);
+  assert_int_equal(polyad_set_memory_limit(s.context, before + 100000), POLYAD_OK);
+  assert_int_equal(make(&s), POLYAD_MEMORY_LIMIT);
+  assert_non_null(strstr(polyad_last_error(s.context), "building format"));
+  assert_int_equal(polyad_memory_in_use(s.context), before);
+  end(&s);
 }
 
 static void test_take_consumes(void **state) {
   (void)state;
-  polyad_context *context = make_context();
-  polyad_plan_options options;
-  polyad_plan *plan = NULL;
-  polyad_plan_options_init(&options);
-  polyad_tensor *tensor = make_tensor(context, POLYAD_F64);
-  options.format = "nonsense";
-  assert_int_equal(polyad_plan_create_take(context, &tensor, &options, &plan),
+  struct setting s = start(POLYAD_F64);
+  s.options.format = "nonsense";
+  assert_int_equal(polyad_plan_create_take(s.context, &s.tensor, &s.options, &s.plan),
                    POLYAD_INVALID_ARGUMENT);
-  assert_null(tensor);
-  assert_int_equal(polyad_memory_in_use(context), 0);
-  tensor = make_tensor(context, POLYAD_F32); /* of another type than the plan */
-  options.format = "auto";
-  assert_int_equal(polyad_plan_create_take(context, &tensor, &options, &plan), POLYAD_OK);
-  assert_null(tensor);
-  assert_int_equal(polyad_plan_type(plan), POLYAD_F64);
-  polyad_plan_destroy(plan);
-  assert_int_equal(polyad_memory_in_use(context), 0);
-  polyad_context_destroy(context);
+  assert_null(s.tensor);
+  assert_int_equal(polyad_memory_in_use(s.context), 0);
+  s.tensor = make_tensor(s.context, POLYAD_F32); /* of another type than the plan */
+  s.options.format = "auto";
+  assert_int_equal(polyad_plan_create_take(s.context, &s.tensor, &s.options, &s.plan), POLYAD_OK);
+  assert_null(s.tensor);
+  assert_int_equal(polyad_plan_type(s.plan), POLYAD_F64);
+  end(&s);
 }
 
 static void test_tuning_measures(void **state) {
   (void)state;
-  polyad_context *context = make_context();
-  polyad_tensor *tensor = make_tensor(context, POLYAD_F64);
-  polyad_plan_options options;
-  polyad_plan *plan = NULL;
-  polyad_plan_options_init(&options);
-  options.tune = 1;
-  assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_OK);
-  assert_non_null(strstr(polyad_plan_explanation(plan), "measured"));
-  assert_null(strstr(polyad_plan_explanation(plan), "estimated"));
-  assert_int_equal(pd_plan_check(context, plan), POLYAD_OK);
-  polyad_plan_destroy(plan);
-  polyad_tensor_destroy(tensor);
-  polyad_context_destroy(context);
+  struct setting s = start(POLYAD_F64);
+  s.options.tune = 1;
+  assert_int_equal(make(&s), POLYAD_OK);
+  assert_non_null(strstr(polyad_plan_explanation(s.plan), "measured"));
+  assert_null(strstr(polyad_plan_explanation(s.plan), "estimated"));
+  assert_int_equal(pd_plan_check(s.context, s.plan), POLYAD_OK);
+  end(&s);
 }
 
 /* Seconds that the explanation gives for a format: of MTTKRP, or of Phi. */
@@ -409,16 +371,12 @@ static void test_building_counts_against_sweeps(void **state) {
 
 static void test_explanation_has_the_sum(void **state) {
   (void)state;
-  polyad_context *context = make_context();
-  polyad_tensor *tensor = make_tensor(context, POLYAD_F64);
-  polyad_plan_options options;
-  polyad_plan *plan = NULL;
-  polyad_plan_options_init(&options);
-  options.format = "coo";
-  options.sweeps = 4;
-  assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_OK);
+  struct setting s = start(POLYAD_F64);
+  s.options.format = "coo";
+  s.options.sweeps = 4;
+  assert_int_equal(make(&s), POLYAD_OK);
   double build = 0, sweeps = 0, each = 0, all = 0;
-  const char *text = strstr(polyad_plan_explanation(plan), "estimated ");
+  const char *text = strstr(polyad_plan_explanation(s.plan), "estimated ");
   assert_non_null(text);
   assert_int_equal(sscanf(text, "estimated %lf s to build and %lf sweeps of %lf s: %lf s", &build,
                           &sweeps, &each, &all),
@@ -426,33 +384,26 @@ static void test_explanation_has_the_sum(void **state) {
   assert_true(build > 0 && each > 0 && sweeps == 4);
   /* Two digits are told of each number: a rounding of at most 5 % of it. */
   assert_true(fabs(build + sweeps * each - all) <= 0.05 * (build + sweeps * each + all));
-  polyad_plan_destroy(plan);
-  options.sweeps = -1;
-  assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_INVALID_ARGUMENT);
-  polyad_tensor_destroy(tensor);
-  polyad_context_destroy(context);
+  drop_plan(&s);
+  s.options.sweeps = -1;
+  assert_int_equal(make(&s), POLYAD_INVALID_ARGUMENT);
+  end(&s);
 }
 
 /* What is expected of a plan for so many components, columns side by side, and sweeps. */
 static void expected_of(polyad_kernel kernel, uint64_t rank, uint64_t columns, double sweeps,
                         char text[200]) {
-  polyad_context *context = make_context();
-  polyad_tensor *tensor = make_tensor(context, POLYAD_F64);
-  polyad_plan_options options;
-  polyad_plan *plan = NULL;
-  polyad_plan_options_init(&options);
-  options.format = "coo";
-  options.kernel = kernel;
-  options.rank = rank;
-  options.columns = columns;
-  options.sweeps = sweeps;
-  assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_OK);
-  const char *found = strstr(polyad_plan_explanation(plan), "estimated ");
+  struct setting s = start(POLYAD_F64);
+  s.options.format = "coo";
+  s.options.kernel = kernel;
+  s.options.rank = rank;
+  s.options.columns = columns;
+  s.options.sweeps = sweeps;
+  assert_int_equal(make(&s), POLYAD_OK);
+  const char *found = strstr(polyad_plan_explanation(s.plan), "estimated ");
   assert_non_null(found);
   snprintf(text, 200, "%.199s", found);
-  polyad_plan_destroy(plan);
-  polyad_tensor_destroy(tensor);
-  polyad_context_destroy(context);
+  end(&s);
 }
 
 /* Twelve sweeps of rank 8, side by side in 48 columns, are two of these. */
@@ -482,20 +433,7 @@ static polyad_tensor *every_cell(polyad_context *context, uint64_t apart) {
     index[2][count] = cell % DIM;
     values[count] = 1 + (double)(cell % 7);
   }
-  polyad_tensor_input input;
-  polyad_tensor_input_init(&input);
-  input.order = 3;
-  input.dims = dims;
-  input.nnz = count;
-  input.index_type = POLYAD_U64;
-  for (int n = 0; n < 3; ++n) {
-    input.index[n] = index[n];
-    input.index_stride[n] = sizeof *index[n];
-  }
-  input.value_type = POLYAD_F64;
-  input.values = values;
-  input.value_stride = sizeof *values;
-  input.type = POLYAD_F64;
+  polyad_tensor_input input = input_of_columns(3, dims, count, POLYAD_U64, index, CELLS, values);
   polyad_tensor *tensor = NULL;
   assert_int_equal(polyad_tensor_create(context, &input, &tensor), POLYAD_OK);
   return tensor;
@@ -504,19 +442,14 @@ static polyad_tensor *every_cell(polyad_context *context, uint64_t apart) {
 /* Full arrays are stored with all their cells, others are not, and large empty ones cannot be. */
 static void test_full_tensors_are_dense(void **state) {
   (void)state;
-  polyad_context *context = make_context();
   for (uint64_t apart = 1; apart <= 50; apart += 49) {
-    polyad_tensor *tensor = every_cell(context, apart);
-    polyad_plan_options options;
-    polyad_plan *plan = NULL;
-    polyad_plan_options_init(&options);
-    options.rank = 8;
-    assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_OK);
-    assert_int_equal(strcmp(polyad_plan_format(plan), "dense") == 0, apart == 1);
-    polyad_plan_destroy(plan);
-    polyad_tensor_destroy(tensor);
+    struct setting s = bare();
+    s.tensor = every_cell(s.context, apart);
+    s.options.rank = 8;
+    assert_int_equal(make(&s), POLYAD_OK);
+    assert_int_equal(strcmp(polyad_plan_format(s.plan), "dense") == 0, apart == 1);
+    end(&s);
   }
-  polyad_context_destroy(context);
 }
 
 static void test_sweeps_of_a_run(void **state) {
@@ -535,7 +468,7 @@ static void test_sweeps_of_a_run(void **state) {
 static void test_phi_has_an_estimate_of_its_own(void **state) {
   (void)state;
   static const char *const formats[] = {"coo", "alto", "modecopy"};
-  polyad_context *context = make_context();
+  polyad_context *context = cpu_context(2);
   polyad_tensor *tensor = make_tensor(context, POLYAD_F64);
   for (int f = 0; f < 3; ++f) {
     double ratio = estimate_of(context, tensor, formats[f], POLYAD_KERNEL_PHI) /
@@ -552,7 +485,7 @@ static void test_phi_has_an_estimate_of_its_own(void **state) {
     assert_true(twice > pd_kernels_find("coo", "cpu")->phi_over_mttkrp * 0.9);
   }
   polyad_tensor_destroy(tensor);
-  polyad_context_destroy(context);
+  context_end(context);
 }
 
 /* Facts of generated tensors on which one and two trees were timed
@@ -592,32 +525,28 @@ static void test_trees_of_csf(void **state) {
 
 static void test_mttkrp_arguments(void **state) {
   (void)state;
-  polyad_context *context = make_context();
-  polyad_tensor *tensor = make_tensor(context, POLYAD_F64);
-  polyad_plan_options options;
-  polyad_plan *plan = NULL, *other = NULL;
+  struct setting s = start(POLYAD_F64);
+  polyad_plan *other = NULL;
   polyad_workspace *workspace = NULL;
-  polyad_plan_options_init(&options);
-  assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_OK);
-  assert_int_equal(polyad_plan_create(context, tensor, &options, &other), POLYAD_OK);
-  assert_int_equal(polyad_workspace_create(context, plan, 0, &workspace), POLYAD_INVALID_ARGUMENT);
-  assert_int_equal(polyad_workspace_create(context, plan, 2, &workspace), POLYAD_OK);
+  assert_int_equal(make(&s), POLYAD_OK);
+  assert_int_equal(polyad_plan_create(s.context, s.tensor, &s.options, &other), POLYAD_OK);
+  assert_int_equal(polyad_workspace_create(s.context, s.plan, 0, &workspace),
+                   POLYAD_INVALID_ARGUMENT);
+  assert_int_equal(polyad_workspace_create(s.context, s.plan, 2, &workspace), POLYAD_OK);
   static double a[60], out[60];
   const void *factors[3] = {a, a, a}, *missing[3] = {a, NULL, a};
-  assert_int_equal(polyad_mttkrp(context, plan, workspace, 3, factors, out),
+  assert_int_equal(polyad_mttkrp(s.context, s.plan, workspace, 3, factors, out),
                    POLYAD_INVALID_ARGUMENT);
-  assert_int_equal(polyad_mttkrp(context, plan, workspace, -1, factors, out),
+  assert_int_equal(polyad_mttkrp(s.context, s.plan, workspace, -1, factors, out),
                    POLYAD_INVALID_ARGUMENT);
-  assert_int_equal(polyad_mttkrp(context, plan, workspace, 0, missing, out),
+  assert_int_equal(polyad_mttkrp(s.context, s.plan, workspace, 0, missing, out),
                    POLYAD_INVALID_ARGUMENT);
-  assert_int_equal(polyad_mttkrp(context, plan, workspace, 1, missing, out), POLYAD_OK);
-  assert_int_equal(polyad_mttkrp(context, other, workspace, 0, factors, out), POLYAD_MISMATCH);
+  assert_int_equal(polyad_mttkrp(s.context, s.plan, workspace, 1, missing, out), POLYAD_OK);
+  assert_int_equal(polyad_mttkrp(s.context, other, workspace, 0, factors, out), POLYAD_MISMATCH);
   polyad_workspace_destroy(workspace);
   polyad_workspace_destroy(NULL);
-  polyad_plan_destroy(plan);
   polyad_plan_destroy(other);
-  polyad_tensor_destroy(tensor);
-  polyad_context_destroy(context);
+  end(&s);
 }
 
 static void test_format_list(void **state) {
@@ -640,7 +569,7 @@ static void test_format_list(void **state) {
 /* Slices are counted exactly; fibers to a few percent. */
 static void test_traits(void **state) {
   (void)state;
-  polyad_context *context = make_context();
+  polyad_context *context = cpu_context(2);
   polyad_tensor *tensor = make_tensor(context, POLYAD_F64);
   struct pd_traits traits;
   assert_int_equal(pd_traits_compute(context, tensor, &traits), POLYAD_OK);
@@ -666,7 +595,7 @@ static void test_traits(void **state) {
     assert_true(fabs((double)traits.fibers[n] - (double)fibers) <= 0.1 * (double)fibers);
   }
   polyad_tensor_destroy(tensor);
-  polyad_context_destroy(context);
+  context_end(context);
 }
 
 /* Modes of 2^31 and more are stored and checked; a workspace for them is refused by its bytes. */
@@ -679,37 +608,24 @@ static void test_huge_modes(void **state) {
                                        {0, (UINT64_C(1) << 31) + 4, 77, 77},
                                        {6, 0, 3, 3}};
   for (size_t c = 0; c < sizeof chosen / sizeof *chosen; ++c) {
-    polyad_context *context = make_context();
-    polyad_tensor_input input;
-    polyad_tensor_input_init(&input);
-    input.order = 3;
-    input.dims = dims;
-    input.nnz = 4;
-    input.index_type = POLYAD_U64;
-    for (int n = 0; n < 3; ++n) {
-      input.index[n] = index[n];
-      input.index_stride[n] = 8;
-    }
-    polyad_tensor *tensor = NULL, *back = NULL;
-    polyad_plan *plan = NULL;
+    struct setting s = bare();
+    polyad_tensor_input input = input_of_columns(3, dims, 4, POLYAD_U64, index, 4, NULL);
+    polyad_tensor *back = NULL;
     polyad_workspace *workspace = NULL;
-    polyad_plan_options options;
-    polyad_plan_options_init(&options);
-    options.format = chosen[c][0];
-    options.variant = chosen[c][1];
-    assert_int_equal(polyad_tensor_create(context, &input, &tensor), POLYAD_OK);
-    assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_OK);
-    assert_int_equal(pd_plan_check(context, plan), POLYAD_OK);
-    assert_int_equal(pd_plan_expand(context, plan, &back), POLYAD_OK);
-    assert_int_equal(polyad_tensor_hash(back), polyad_tensor_hash(tensor));
+    s.options.format = chosen[c][0];
+    s.options.variant = chosen[c][1];
+    assert_int_equal(polyad_tensor_create(s.context, &input, &s.tensor), POLYAD_OK);
+    assert_int_equal(make(&s), POLYAD_OK);
+    assert_int_equal(pd_plan_check(s.context, s.plan), POLYAD_OK);
+    assert_int_equal(pd_plan_expand(s.context, s.plan, &back), POLYAD_OK);
+    assert_int_equal(polyad_tensor_hash(back), polyad_tensor_hash(s.tensor));
     if (strcmp(chosen[c][1], "one") == 0) {
-      assert_int_equal(polyad_workspace_create(context, plan, 16, &workspace), POLYAD_MEMORY_LIMIT);
-      assert_non_null(strstr(polyad_last_error(context), "a workspace: "));
+      assert_int_equal(polyad_workspace_create(s.context, s.plan, 16, &workspace),
+                       POLYAD_MEMORY_LIMIT);
+      assert_non_null(strstr(polyad_last_error(s.context), "a workspace: "));
     }
     polyad_tensor_destroy(back);
-    polyad_plan_destroy(plan);
-    polyad_tensor_destroy(tensor);
-    polyad_context_destroy(context);
+    end(&s);
   }
 }
 
@@ -746,19 +662,13 @@ static void test_failing_allocations(void **state) {
 
 static void test_cancel_ends_planning(void **state) {
   (void)state;
-  polyad_context *context = make_context();
-  polyad_tensor *tensor = make_tensor(context, POLYAD_F64);
-  polyad_plan_options options;
-  polyad_plan *plan = NULL;
-  polyad_plan_options_init(&options);
-  polyad_cancel(context);
-  assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_CANCELLED);
-  assert_null(plan);
-  polyad_clear_cancel(context);
-  assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_OK);
-  polyad_plan_destroy(plan);
-  polyad_tensor_destroy(tensor);
-  polyad_context_destroy(context);
+  struct setting s = start(POLYAD_F64);
+  polyad_cancel(s.context);
+  assert_int_equal(make(&s), POLYAD_CANCELLED);
+  assert_null(s.plan);
+  polyad_clear_cancel(s.context);
+  assert_int_equal(make(&s), POLYAD_OK);
+  end(&s);
 }
 
 int main(void) {

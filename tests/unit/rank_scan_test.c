@@ -15,13 +15,13 @@ static polyad_context *context;
 
 static int set_up(void **state) {
   (void)state;
-  context = als_context(2);
+  context = cpu_context(2);
   return 0;
 }
 
 static int tear_down(void **state) {
   (void)state;
-  als_context_end(context);
+  context_end(context);
   return 0;
 }
 

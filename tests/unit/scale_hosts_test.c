@@ -17,7 +17,7 @@ struct scale_case {
 
 static struct scale_case scale_begin(void) {
   static const uint64_t dims[SCALE_ORDER] = {90, 40, 30};
-  struct scale_case c = {.context = als_context(2)};
+  struct scale_case c = {.context = cpu_context(2)};
   c.tensor = als_random_tensor(c.context, SCALE_ORDER, dims, 4000, 5, 0);
   polyad_scale_options_init(&c.options);
   c.options.rank = SCALE_RANK;
@@ -29,7 +29,7 @@ static struct scale_case scale_begin(void) {
 
 static void scale_end(struct scale_case *c) {
   polyad_tensor_destroy(c->tensor);
-  als_context_end(c->context);
+  context_end(c->context);
 }
 
 static double scale_seconds(struct scale_case *c, int size) {

@@ -3,6 +3,7 @@
 
 #include "core/random.h"
 #include "failing_allocator.h"
+#include "inputs.h"
 #include "tensor/tensor.h"
 #include "tensor/tensor_fibers.h"
 #include "tensor/tensor_slices.h"
@@ -22,18 +23,7 @@ static polyad_tensor *make(int order, uint64_t nnz, const uint64_t *dims, const 
       index[(uint64_t)n * nnz + p] = pd_random_u64(1, (uint64_t)n, p) % range[n] * step[n];
     values[p] = (double)(p % 7) - 2.5;
   }
-  polyad_tensor_input input;
-  polyad_tensor_input_init(&input);
-  input.order = order;
-  input.dims = dims;
-  input.nnz = nnz;
-  input.index_type = POLYAD_U64;
-  for (int n = 0; n < order; ++n) {
-    input.index[n] = index + (uint64_t)n * nnz;
-    input.index_stride[n] = 8;
-  }
-  input.values = values;
-  input.value_stride = 8;
+  polyad_tensor_input input = input_of_columns(order, dims, nnz, POLYAD_U64, index, nnz, values);
   polyad_tensor *x;
   assert_int_equal(polyad_tensor_create(context, &input, &x), POLYAD_OK);
   free(index);

@@ -2,15 +2,13 @@
  * chunks that end within slices, from the host's memory and from disk, for every order, both
  * precisions and several ranks; limits of the device's memory, which are told and kept; and what
  * fails on the way. The device is a GPU where STREAM_DEVICE names it, else a fake one. */
-#include "core/random.h"
+#include "unit/streaming_fixture.h"
+
 #include "plan/plan_create.h"
 #include "plan/stream.h"
-
-#include "harness.h"
 #include <math.h>
 #include <polyad/polyad.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #ifdef STREAM_DEVICE
@@ -18,14 +16,6 @@
 #else
 #include "unit/fake_device.h"
 #endif
-
-#define OK(context, call)                                                                          \
-  do {                                                                                             \
-    polyad_status ok_status_ = (call);                                                             \
-    if (ok_status_ != POLYAD_OK) fail_msg("%s", polyad_last_error(context));                       \
-  } while (0)
-
-static const double EPSILON = 1e-10;
 
 /* ---- the device -------------------------------------------------------------------------------
  */
@@ -62,62 +52,12 @@ static uint64_t bytes_there(polyad_context *context) {
 /* ---- tensors and plans ------------------------------------------------------------------------
  */
 
-static const char *path_of(const char *name) {
-  static char path[128];
-  snprintf(path, sizeof path, "streaming_device.%ld.%s", (long)getpid(), name);
-  return path;
-}
-
-static polyad_context *host_context(void) {
-  polyad_context *context;
-  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
-  OK(context, polyad_set_threads(context, 2));
-  OK(context, polyad_set_device(context, "cpu"));
-  return context;
-}
-
-/* Counts; slice 4 of the last mode has most of them; empty slices at both ends of the long modes
- * and within them. */
-static void write_tensor(polyad_context *context, const char *path, int order, uint64_t nnz,
-                         polyad_tensor **tensor) {
-  static const uint64_t dims[POLYAD_MAX_ORDER] = {41, 60, 7, 33, 11};
-  polyad_tensor_input input;
-  double *value = malloc(nnz * sizeof *value);
-  uint64_t *index = malloc(nnz * (uint64_t)order * sizeof *index);
-  assert_true(value != NULL && index != NULL);
-  polyad_tensor_input_init(&input);
-  input.order = order;
-  input.dims = dims;
-  input.nnz = nnz;
-  input.index_type = POLYAD_U64;
-  input.values = value;
-  for (int n = 0; n < order; ++n) {
-    input.index[n] = index + n;
-    input.index_stride[n] = (int64_t)((uint64_t)order * sizeof *index);
-  }
-  for (uint64_t k = 0; k < nnz; ++k) {
-    value[k] = (double)(1 + pd_random_u64(3, 99, k) % 4);
-    for (int n = 0; n < order; ++n) {
-      uint64_t inner = dims[n] > 20 ? dims[n] - 6 : dims[n];
-      uint64_t i = pd_random_u64(3, (uint64_t)n, k) % inner + (dims[n] > 20 ? 3 : 0);
-      if (n == order - 1 && k % 3 != 0) i = 4;
-      if (dims[n] > 20 && i % 5 == 2) ++i;
-      index[k * (uint64_t)order + (uint64_t)n] = i;
-    }
-  }
-  OK(context, polyad_tensor_create(context, &input, tensor));
-  free(value);
-  free(index);
-  OK(context, polyad_tensor_write(context, *tensor, path, POLYAD_FILE_AUTO));
-}
-
-static polyad_plan_options options_of(polyad_type type, uint64_t rank, polyad_kernel kernel) {
-  polyad_plan_options options;
-  polyad_plan_options_init(&options);
-  options.rank = rank;
-  options.precision = type;
-  options.kernel = kernel;
-  return options;
+/* A tensor with its file. */
+static polyad_tensor *write_tensor(polyad_context *context, const char *path, int order,
+                                   uint64_t nnz) {
+  polyad_tensor *tensor = tensor_of(context, order, nnz, 1);
+  OK(context, polyad_tensor_write(context, tensor, path, POLYAD_FILE_AUTO));
+  return tensor;
 }
 
 static polyad_status try_stream(polyad_context *context, const char *path,
@@ -149,103 +89,16 @@ static polyad_plan *stream_of(polyad_context *context, const char *path, polyad_
   return plan;
 }
 
-static polyad_plan *memory_of(polyad_context *context, const polyad_tensor *tensor,
-                              polyad_type type, uint64_t rank) {
-  polyad_plan *plan = NULL;
-  polyad_plan_options options = options_of(type, rank, POLYAD_KERNEL_PHI);
-  options.format = "coo"; /* which has every kernel */
-  OK(context, polyad_plan_create(context, tensor, &options, &plan));
-  return plan;
-}
-
 /* ---- kernels ----------------------------------------------------------------------------------
  */
 
-static double number(polyad_type type, const void *array, uint64_t k) {
-  return type == POLYAD_F64 ? ((const double *)array)[k] : (double)((const float *)array)[k];
-}
-
-static void *factor_of(polyad_type type, uint64_t count, uint64_t seed) {
-  void *array = malloc(count * pd_type_bytes(type));
-  assert_non_null(array);
-  for (uint64_t k = 0; k < count; ++k) {
-    double x = 0.1 + (double)(pd_random_u64(11, seed, k) % 1000) / 1000;
-    if (type == POLYAD_F64)
-      ((double *)array)[k] = x;
-    else
-      ((float *)array)[k] = (float)x;
-  }
-  return array;
-}
-
-struct results {
-  void *mttkrp[POLYAD_MAX_ORDER], *phi[POLYAD_MAX_ORDER];
-};
-
-static polyad_status compute(polyad_context *context, const polyad_plan *plan, uint64_t rank,
-                             struct results *results) {
-  int order = polyad_plan_order(plan);
-  polyad_type type = polyad_plan_type(plan);
-  void *factor[POLYAD_MAX_ORDER] = {NULL};
-  polyad_workspace *workspace = NULL;
-  memset(results, 0, sizeof *results);
-  for (int n = 0; n < order; ++n)
-    factor[n] = factor_of(type, polyad_plan_dims(plan)[n] * rank, (uint64_t)n);
-  polyad_status status = polyad_workspace_create(context, plan, rank, &workspace);
-  for (int n = 0; n < order && status == POLYAD_OK; ++n) {
-    uint64_t count = polyad_plan_dims(plan)[n] * rank;
-    const void *const *factors = (const void *const *)factor;
-    results->mttkrp[n] = factor_of(type, count, 77); /* to be overwritten */
-    results->phi[n] = factor_of(type, count, 78);
-    status = polyad_mttkrp(context, plan, workspace, n, factors, results->mttkrp[n]);
-    if (status == POLYAD_OK)
-      status = polyad_phi(context, plan, workspace, n, factors, EPSILON, results->phi[n]);
-  }
-  polyad_workspace_destroy(workspace);
-  for (int n = 0; n < order; ++n)
-    free(factor[n]);
-  return status;
-}
-
-static void results_free(struct results *results) {
-  for (int n = 0; n < POLYAD_MAX_ORDER; ++n) {
-    free(results->mttkrp[n]);
-    free(results->phi[n]);
-  }
-}
-
-/* All terms are positive: sums differ by a rounding for each addition at most, and the two sides
- * have fewer than `depth` each. */
-static void compare(const polyad_plan *plan, uint64_t rank, void *const *got,
-                    void *const *expected) {
-  polyad_type type = polyad_plan_type(plan);
-  double unit = type == POLYAD_F32 ? 0x1p-24 : 0x1p-53;
-  for (int n = 0; n < polyad_plan_order(plan); ++n)
-    for (uint64_t k = 0; k < polyad_plan_dims(plan)[n] * rank; ++k) {
-      double a = number(type, got[n], k), b = number(type, expected[n], k);
-      double depth = (double)plan->longest_row[n] + 4 * (double)rank + 8 * polyad_plan_order(plan);
-      if (!(fabs(a - b) <= 2 * depth * unit * fabs(b)))
-        fail_msg("mode %d, entry %llu: %.17g found; expected %.17g", n, (unsigned long long)k, a,
-                 b);
-    }
-}
-
-static void same_bits(const polyad_plan *plan, uint64_t rank, const struct results *a,
-                      const struct results *b) {
-  for (int n = 0; n < polyad_plan_order(plan); ++n) {
-    size_t bytes = (size_t)polyad_plan_dims(plan)[n] * rank * pd_type_bytes(polyad_plan_type(plan));
-    assert_memory_equal(a->mttkrp[n], b->mttkrp[n], bytes);
-    assert_memory_equal(a->phi[n], b->phi[n], bytes);
-  }
-}
-
 static void check_kernels(int order, polyad_type type, uint64_t nnz, uint64_t chunk,
                           uint64_t rank) {
-  polyad_context *host = host_context(), *context = there_context();
+  polyad_context *host = cpu_context(2), *context = there_context();
   polyad_tensor *tensor = NULL;
   const char *path = path_of("kernels.ptn");
   struct results in_memory, streamed[2];
-  write_tensor(host, path, order, nnz, &tensor);
+  tensor = write_tensor(host, path, order, nnz);
   polyad_plan *plan = memory_of(host, tensor, type, rank);
   OK(host, compute(host, plan, rank, &in_memory));
   for (int keeps = 0; keeps < 2; ++keeps) {
@@ -290,35 +143,17 @@ static void kernels_agree_once(void **state) {
 /* ---- decompositions ---------------------------------------------------------------------------
  */
 
-static void check_model(polyad_context *context, const polyad_ktensor *a, const polyad_ktensor *b,
-                        double tolerance) {
-  double score = 0;
-  OK(context, polyad_ktensor_score(context, a, b, 1, &score, NULL));
-  if (!(score > 1 - tolerance)) fail_msg("a factor match score of %.17g", score);
-}
-
-static polyad_status decompose(polyad_context *context, const polyad_plan *plan, uint64_t rank,
-                               int nonnegative, polyad_ktensor **model, polyad_run_info *info) {
-  polyad_cp_als_options options;
-  polyad_cp_als_options_init(&options);
-  options.rank = rank;
-  options.run.max_iterations = 6;
-  options.run.tolerance = 0;
-  options.nonnegative = nonnegative;
-  return polyad_cp_als(context, plan, &options, model, info);
-}
-
 static void als_agrees(void **state) {
   (void)state;
   for (int what = 0; what < 4; ++what) {
     const int nonnegative = what & 1;
     const bool keeps = (what & 2) != 0;
-    polyad_context *host = host_context(), *context = there_context();
+    polyad_context *host = cpu_context(2), *context = there_context();
     polyad_tensor *tensor = NULL;
     const char *path = path_of("als.ptn");
     polyad_ktensor *model[2];
     polyad_run_info info[2] = {0};
-    write_tensor(host, path, 3, 5000, &tensor);
+    tensor = write_tensor(host, path, 3, 5000);
     polyad_plan *plan[2] = {memory_of(host, tensor, POLYAD_F64, 5),
                             stream_of(context, path, POLYAD_F64, 5, 700, keeps)};
     OK(host, decompose(host, plan[0], 5, nonnegative, &model[0], &info[0]));
@@ -346,18 +181,11 @@ static void residuals_agree(void **state) {
   static double value[CELLS];
   static uint64_t index[3][CELLS];
   const uint64_t dims[3] = {SIDE, SIDE, SIDE};
-  polyad_context *host = host_context(), *context = there_context();
-  polyad_tensor_input input;
+  polyad_context *host = cpu_context(2), *context = there_context();
   polyad_tensor *tensor = NULL;
   const char *path = path_of("exact.ptn");
   polyad_ktensor *model = NULL;
   polyad_run_info info = {0};
-  polyad_tensor_input_init(&input);
-  input.order = 3;
-  input.dims = dims;
-  input.nnz = CELLS;
-  input.index_type = POLYAD_U64;
-  input.values = value;
   for (uint64_t k = 0; k < CELLS; ++k) {
     index[0][k] = k / (SIDE * SIDE);
     index[1][k] = k / SIDE % SIDE;
@@ -365,10 +193,7 @@ static void residuals_agree(void **state) {
     value[k] = (1 + (double)index[0][k] / 3) * (2 + (double)index[1][k] / 7) *
                (1 + (double)index[2][k] / 9);
   }
-  for (int n = 0; n < 3; ++n) {
-    input.index[n] = index[n];
-    input.index_stride[n] = sizeof index[n][0];
-  }
+  polyad_tensor_input input = input_of_columns(3, dims, CELLS, POLYAD_U64, index, CELLS, value);
   OK(host, polyad_tensor_create(host, &input, &tensor));
   OK(host, polyad_tensor_write(host, tensor, path, POLYAD_FILE_AUTO));
   polyad_plan *plan = stream_of(context, path, POLYAD_F32, 1, 999, true);
@@ -387,12 +212,12 @@ static void residuals_agree(void **state) {
 
 static void apr_agrees(void **state) {
   (void)state;
-  polyad_context *host = host_context(), *context = there_context();
+  polyad_context *host = cpu_context(2), *context = there_context();
   polyad_tensor *tensor = NULL;
   const char *path = path_of("apr.ptn");
   polyad_ktensor *model[2];
   polyad_run_info info[2] = {0};
-  write_tensor(host, path, 4, 4000, &tensor);
+  tensor = write_tensor(host, path, 4, 4000);
   polyad_plan *plan[2] = {memory_of(host, tensor, POLYAD_F64, 5),
                           stream_of(context, path, POLYAD_F64, 5, 333, false)};
   for (int k = 0; k < 2; ++k) {
@@ -445,7 +270,7 @@ static void chunks_are_the_same(void **state) {
     const polyad_type type = order == 4 ? POLYAD_F32 : POLYAD_F64;
     const struct pd_stream *stream[2];
     polyad_plan *plan[2];
-    write_tensor(context[0], path, order, 5000, &tensor);
+    tensor = write_tensor(context[0], path, order, 5000);
     for (int k = 0; k < 2; ++k) {
       plan[k] = built_by(context[k], path, type, k == 0);
       stream[k] = plan[k]->storage;
@@ -484,7 +309,7 @@ static void limits_are_kept(void **state) {
   static const uint64_t limits[] = {24 << 20, 32 << 20, 40 << 20};
   const uint64_t dims[3] = {3000, 2000, 900};
   const char *path = path_of("limit.ptn");
-  polyad_context *context = host_context();
+  polyad_context *context = cpu_context(2);
   polyad_generate_options generate;
   polyad_generate_options_init(&generate);
   generate.order = 3;
@@ -543,7 +368,7 @@ static void failing_reads_are_told(void **state) {
   polyad_tensor *tensor = NULL;
   const char *path = path_of("reads.ptn");
   struct results results, again;
-  write_tensor(context, path, 3, 3000, &tensor);
+  tensor = write_tensor(context, path, 3, 3000);
   polyad_plan *plan = stream_of(context, path, POLYAD_F64, 16, 200, false);
   struct pd_spill *spill = &((struct pd_stream *)plan->storage)->spill;
   int file = spill->file;
@@ -572,7 +397,7 @@ static void a_cancelled_context_ends(void **state) {
   polyad_ktensor *model = NULL;
   polyad_run_info info = {0};
   polyad_plan *plan;
-  write_tensor(context, path, 3, 1000, &tensor);
+  tensor = write_tensor(context, path, 3, 1000);
   polyad_plan *made = stream_of(context, path, POLYAD_F64, 5, 100, false);
   polyad_cancel(context);
   assert_int_equal(try_stream(context, path, &options, 100, true, &plan), POLYAD_CANCELLED);
@@ -595,7 +420,7 @@ static void every_allocation_there_fails(void **state) {
   polyad_context *context = there_context();
   polyad_tensor *tensor = NULL;
   const char *path = path_of("fault.ptn");
-  write_tensor(context, path, 3, 1000, &tensor);
+  tensor = write_tensor(context, path, 3, 1000);
   polyad_plan *plan = stream_of(context, path, POLYAD_F64, 5, 100, false);
   long failed = 0;
   for (;; ++failed) {

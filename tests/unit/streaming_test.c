@@ -1,89 +1,24 @@
 /* Plans whose tensor stays on disk: kernels and decompositions against those in memory, with chunks
  * that end within slices, for every order, both precisions and several threads; what is refused;
  * and that nothing is left behind. */
-#include "core/random.h"
+#include "unit/streaming_fixture.h"
+
 #include "plan/stream.h"
 #include "tensor/ktensor_fit.h"
-
-#include "harness.h"
 #include <dirent.h>
-#include <float.h>
 #include <math.h>
 #include <polyad/polyad.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define OK(context, call)                                                                          \
-  do {                                                                                             \
-    polyad_status ok_status_ = (call);                                                             \
-    if (ok_status_ != POLYAD_OK) fail_msg("%s", polyad_last_error(context));                       \
-  } while (0)
-
 enum { RANK = 5 };
-static const double EPSILON = 1e-10;
-
-static const char *path_of(const char *name) {
-  static char path[128];
-  snprintf(path, sizeof path, "streaming.%ld.%s", (long)getpid(), name);
-  return path;
-}
-
-static polyad_context *context_of(int threads) {
-  polyad_context *context;
-  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
-  OK(context, polyad_set_threads(context, threads));
-  OK(context, polyad_set_device(context, "cpu"));
-  return context;
-}
-
-/* Counts, many of them in slice 1 of the last mode; empty slices at both ends of the others. */
-static polyad_tensor *tensor_of(polyad_context *context, int order, uint64_t nnz, double scale) {
-  static const uint64_t dims[POLYAD_MAX_ORDER] = {41, 60, 7, 33, 11};
-  polyad_tensor_input input;
-  polyad_tensor *tensor = NULL;
-  double *value = malloc(nnz * sizeof *value);
-  uint64_t *index = malloc(nnz * (uint64_t)order * sizeof *index);
-  assert_true(value != NULL && index != NULL);
-  polyad_tensor_input_init(&input);
-  input.order = order;
-  input.dims = dims;
-  input.nnz = nnz;
-  input.index_type = POLYAD_U64;
-  input.values = value;
-  for (int n = 0; n < order; ++n) {
-    input.index[n] = index + n;
-    input.index_stride[n] = (int64_t)((uint64_t)order * sizeof *index);
-  }
-  for (uint64_t k = 0; k < nnz; ++k) {
-    value[k] = scale * (double)(1 + pd_random_u64(3, 99, k) % 4);
-    for (int n = 0; n < order; ++n) {
-      uint64_t inner = dims[n] > 20 ? dims[n] - 6 : dims[n];
-      uint64_t i = pd_random_u64(3, (uint64_t)n, k) % inner + (dims[n] > 20 ? 3 : 0);
-      if (n == order - 1 && k % 3 != 0) i = 4;
-      index[k * (uint64_t)order + (uint64_t)n] = i;
-    }
-  }
-  OK(context, polyad_tensor_create(context, &input, &tensor));
-  free(value);
-  free(index);
-  return tensor;
-}
-
-static polyad_plan_options options_of(polyad_type type) {
-  polyad_plan_options options;
-  polyad_plan_options_init(&options);
-  options.rank = RANK;
-  options.precision = type;
-  return options;
-}
 
 static polyad_plan *stream_of(polyad_context *context, const char *path, polyad_type type,
                               uint64_t chunk) {
   polyad_plan *plan = NULL;
-  polyad_plan_options options = options_of(type);
+  polyad_plan_options options = options_of(type, RANK, POLYAD_KERNEL_MTTKRP);
   polyad_stream_options stream;
   polyad_stream_options_init(&stream);
   stream.spill_directory = ".";
@@ -93,120 +28,38 @@ static polyad_plan *stream_of(polyad_context *context, const char *path, polyad_
   return plan;
 }
 
-static polyad_plan *memory_of(polyad_context *context, const polyad_tensor *tensor,
-                              polyad_type type) {
-  polyad_plan *plan = NULL;
-  polyad_plan_options options = options_of(type);
-  options.format = "coo"; /* which has every kernel */
-  OK(context, polyad_plan_create(context, tensor, &options, &plan));
-  return plan;
-}
-
 /* ---- kernels ----------------------------------------------------------------------------------
  */
 
-static double number(polyad_type type, const void *array, uint64_t k) {
-  return type == POLYAD_F64 ? ((const double *)array)[k] : (double)((const float *)array)[k];
-}
-
-static void *factor_of(polyad_type type, uint64_t count, uint64_t seed) {
-  void *array = malloc(count * pd_type_bytes(type));
-  assert_non_null(array);
-  for (uint64_t k = 0; k < count; ++k) {
-    double x = 0.1 + (double)(pd_random_u64(11, seed, k) % 1000) / 1000;
-    if (type == POLYAD_F64)
-      ((double *)array)[k] = x;
-    else
-      ((float *)array)[k] = (float)x;
-  }
-  return array;
-}
-
-struct results {
-  void *mttkrp[POLYAD_MAX_ORDER], *phi[POLYAD_MAX_ORDER];
-};
-
-static void compute(polyad_context *context, const polyad_plan *plan, struct results *results) {
-  int order = polyad_plan_order(plan);
-  polyad_type type = polyad_plan_type(plan);
-  void *factor[POLYAD_MAX_ORDER] = {NULL};
-  polyad_workspace *workspace = NULL;
-  for (int n = 0; n < order; ++n)
-    factor[n] = factor_of(type, polyad_plan_dims(plan)[n] * RANK, (uint64_t)n);
-  OK(context, polyad_workspace_create(context, plan, RANK, &workspace));
-  for (int n = 0; n < order; ++n) {
-    uint64_t count = polyad_plan_dims(plan)[n] * RANK;
-    results->mttkrp[n] = factor_of(type, count, 77); /* to be overwritten */
-    results->phi[n] = factor_of(type, count, 78);
-    OK(context,
-       polyad_mttkrp(context, plan, workspace, n, (const void *const *)factor, results->mttkrp[n]));
-    OK(context, polyad_phi(context, plan, workspace, n, (const void *const *)factor, EPSILON,
-                           results->phi[n]));
-  }
-  polyad_workspace_destroy(workspace);
-  for (int n = 0; n < order; ++n)
-    free(factor[n]);
-}
-
-static void results_free(const polyad_plan *plan, struct results *results) {
-  for (int n = 0; n < polyad_plan_order(plan); ++n) {
-    free(results->mttkrp[n]);
-    free(results->phi[n]);
-  }
-}
-
-/* All terms are positive: sums differ by a rounding for each addition at most, and the two sides
- * have fewer than `depth` each. */
-static void compare(const polyad_plan *plan, void *const *got, void *const *expected) {
-  polyad_type type = polyad_plan_type(plan);
-  double unit = type == POLYAD_F32 ? 0x1p-24 : 0x1p-53;
-  for (int n = 0; n < polyad_plan_order(plan); ++n)
-    for (uint64_t k = 0; k < polyad_plan_dims(plan)[n] * RANK; ++k) {
-      double a = number(type, got[n], k), b = number(type, expected[n], k);
-      double depth = (double)plan->longest_row[n] + 4 * RANK + 8 * polyad_plan_order(plan);
-      if (fabs(a - b) > 2 * depth * unit * fabs(b))
-        fail_msg("mode %d, entry %llu: %.17g found; expected %.17g", n, (unsigned long long)k, a,
-                 b);
-    }
-}
-
-static void same_bits(const polyad_plan *plan, const struct results *a, const struct results *b) {
-  for (int n = 0; n < polyad_plan_order(plan); ++n) {
-    size_t bytes = (size_t)polyad_plan_dims(plan)[n] * RANK * pd_type_bytes(polyad_plan_type(plan));
-    assert_memory_equal(a->mttkrp[n], b->mttkrp[n], bytes);
-    assert_memory_equal(a->phi[n], b->phi[n], bytes);
-  }
-}
-
 static void check_kernels(int order, polyad_type type, uint64_t nnz, uint64_t chunk) {
-  polyad_context *one = context_of(1), *four = context_of(4);
+  polyad_context *one = cpu_context(1), *four = cpu_context(4);
   polyad_tensor *tensor = tensor_of(one, order, nnz, 1);
   const char *path = path_of("kernels.ptn");
   struct results in_memory, streamed, threaded;
   OK(one, polyad_tensor_write(one, tensor, path, POLYAD_FILE_AUTO));
-  polyad_plan *plan = memory_of(one, tensor, type);
+  polyad_plan *plan = memory_of(one, tensor, type, RANK);
   polyad_plan *first = stream_of(one, path, type, chunk);
   polyad_plan *second = stream_of(four, path, type, chunk);
   assert_true(plan->tensor_hash == first->tensor_hash);
   assert_true(fabs(polyad_plan_norm(plan) - polyad_plan_norm(first)) <=
               1e-14 * polyad_plan_norm(plan));
   assert_memory_equal(plan->longest_row, first->longest_row, sizeof plan->longest_row);
-  compute(one, plan, &in_memory);
-  compute(one, first, &streamed);
-  compute(four, second, &threaded);
-  compare(plan, streamed.mttkrp, in_memory.mttkrp);
-  compare(plan, streamed.phi, in_memory.phi);
-  same_bits(plan, &streamed, &threaded);
-  results_free(plan, &in_memory);
-  results_free(plan, &streamed);
-  results_free(plan, &threaded);
+  OK(one, compute(one, plan, RANK, &in_memory));
+  OK(one, compute(one, first, RANK, &streamed));
+  OK(four, compute(four, second, RANK, &threaded));
+  compare(plan, RANK, streamed.mttkrp, in_memory.mttkrp);
+  compare(plan, RANK, streamed.phi, in_memory.phi);
+  same_bits(plan, RANK, &streamed, &threaded);
+  results_free(&in_memory);
+  results_free(&streamed);
+  results_free(&threaded);
   polyad_plan_destroy(plan);
   polyad_plan_destroy(first);
   polyad_plan_destroy(second);
   polyad_tensor_destroy(tensor);
   unlink(path);
-  polyad_context_destroy(one);
-  polyad_context_destroy(four);
+  context_end(one);
+  context_end(four);
 }
 
 static void kernels_agree(void **state) {
@@ -223,40 +76,20 @@ static void kernels_agree(void **state) {
 /* ---- decompositions ---------------------------------------------------------------------------
  */
 
-/* The same start: the models differ by what roundings of MTTKRP grow to in so few iterations. */
-static void check_model(polyad_context *context, const polyad_ktensor *a, const polyad_ktensor *b,
-                        double tolerance) {
-  double score = 0;
-  OK(context, polyad_ktensor_score(context, a, b, 1, &score, NULL));
-  if (!(score > 1 - tolerance)) fail_msg("a factor match score of %.17g", score);
-}
-
-static void decompose(polyad_context *context, const polyad_plan *plan, int nonnegative,
-                      polyad_ktensor **model, polyad_run_info *info) {
-  polyad_cp_als_options options;
-  polyad_cp_als_options_init(&options);
-  options.rank = RANK;
-  options.run.max_iterations = 6;
-  options.run.tolerance = 0;
-  options.nonnegative = nonnegative == 1;
-  options.nonnegative_modes = nonnegative == 2 ? 1 << 1 : 0;
-  OK(context, polyad_cp_als(context, plan, &options, model, info));
-}
-
 static void als_agrees(void **state) {
   (void)state;
   for (int nonnegative = 0; nonnegative < 3; ++nonnegative) /* 2: mode 1 alone */
     for (int exponent = -300; exponent <= 300; exponent += 300) {
-      polyad_context *context = context_of(2);
+      polyad_context *context = cpu_context(2);
       polyad_tensor *tensor = tensor_of(context, 3, 5000, ldexp(1, exponent));
       const char *path = path_of("als.ptn");
       polyad_ktensor *model[2];
       polyad_run_info info[2] = {0};
       OK(context, polyad_tensor_write(context, tensor, path, POLYAD_FILE_AUTO));
-      polyad_plan *plan[2] = {memory_of(context, tensor, POLYAD_F64),
+      polyad_plan *plan[2] = {memory_of(context, tensor, POLYAD_F64, RANK),
                               stream_of(context, path, POLYAD_F64, 700)};
       for (int k = 0; k < 2; ++k)
-        decompose(context, plan[k], nonnegative, &model[k], &info[k]);
+        OK(context, decompose(context, plan[k], RANK, nonnegative, &model[k], &info[k]));
       assert_true(fabs(info[0].fit - info[1].fit) <= info[0].fit_bound + info[1].fit_bound + 1e-12);
       check_model(context, model[0], model[1], 1e-9);
       /* What is reported is the fit of what is returned. */
@@ -270,19 +103,19 @@ static void als_agrees(void **state) {
       }
       polyad_tensor_destroy(tensor);
       unlink(path);
-      polyad_context_destroy(context);
+      context_end(context);
     }
 }
 
 static void apr_agrees(void **state) {
   (void)state;
-  polyad_context *context = context_of(2);
+  polyad_context *context = cpu_context(2);
   polyad_tensor *tensor = tensor_of(context, 4, 4000, 1);
   const char *path = path_of("apr.ptn");
   polyad_ktensor *model[2];
   polyad_run_info info[2] = {0};
   OK(context, polyad_tensor_write(context, tensor, path, POLYAD_FILE_AUTO));
-  polyad_plan *plan[2] = {memory_of(context, tensor, POLYAD_F64),
+  polyad_plan *plan[2] = {memory_of(context, tensor, POLYAD_F64, RANK),
                           stream_of(context, path, POLYAD_F64, 333)};
   for (int k = 0; k < 2; ++k) {
     polyad_cp_apr_options options;
@@ -301,7 +134,7 @@ static void apr_agrees(void **state) {
   }
   polyad_tensor_destroy(tensor);
   unlink(path);
-  polyad_context_destroy(context);
+  context_end(context);
 }
 
 /* ---- memory -----------------------------------------------------------------------------------
@@ -336,7 +169,7 @@ static bool restart_peak(void) {
 static void memory_limit_is_kept(void **state) {
   (void)state;
   const uint64_t limit = 24 << 20, dims[3] = {3000, 2000, 900};
-  polyad_context *context = context_of(2);
+  polyad_context *context = cpu_context(2);
   const char *path = path_of("limit.ptn");
   polyad_generate_options generate;
   polyad_stream_info about;
@@ -347,16 +180,16 @@ static void memory_limit_is_kept(void **state) {
   memcpy(generate.dims, dims, sizeof dims);
   generate.nnz = 4000000;
   OK(context, polyad_generate_to_file(context, &generate, path));
-  polyad_context_destroy(context);
+  context_end(context);
   bool resident = restart_peak();
   uint64_t before = status_of("VmRSS");
-  context = context_of(2);
+  context = cpu_context(2);
   OK(context, polyad_set_memory_limit(context, limit));
   polyad_plan *plan = stream_of(context, path, POLYAD_F64, 0);
   polyad_plan_stream_info(plan, &about);
   assert_true(about.streamed && about.chunks > 4);
   assert_true(about.memory_bytes <= limit);
-  decompose(context, plan, 0, &model, &info);
+  OK(context, decompose(context, plan, RANK, 0, &model, &info));
   assert_true(polyad_memory_peak(context) <= about.memory_bytes + about.memory_bytes / 10);
   if (resident)
     assert_true(status_of("VmHWM") - before <= about.memory_bytes + about.memory_bytes / 10);
@@ -367,12 +200,12 @@ static void memory_limit_is_kept(void **state) {
   polyad_tensor *tensor = NULL;
   assert_int_equal(polyad_tensor_read(context, path, NULL, &tensor), POLYAD_MEMORY_LIMIT);
   OK(context, polyad_set_memory_limit(context, 3 << 20));
-  polyad_plan_options options = options_of(POLYAD_F64);
+  polyad_plan_options options = options_of(POLYAD_F64, RANK, POLYAD_KERNEL_MTTKRP);
   assert_int_equal(polyad_plan_create_from_file(context, path, &options, NULL, &plan),
                    POLYAD_MEMORY_LIMIT);
   assert_null(plan);
   unlink(path);
-  polyad_context_destroy(context);
+  context_end(context);
 }
 
 /* ---- refusals ---------------------------------------------------------------------------------
@@ -399,21 +232,21 @@ static void refuse(polyad_context *context, const char *path, const polyad_plan_
 
 static void refusals(void **state) {
   (void)state;
-  polyad_context *context = context_of(2);
+  polyad_context *context = cpu_context(2);
   polyad_tensor *tensor = tensor_of(context, 3, 1000, 1);
   char path[128], text[128];
   snprintf(path, sizeof path, "%s", path_of("refused.ptn"));
   snprintf(text, sizeof text, "%s", path_of("refused.csv"));
   OK(context, polyad_tensor_write(context, tensor, path, POLYAD_FILE_AUTO));
   OK(context, polyad_tensor_write(context, tensor, text, POLYAD_FILE_AUTO));
-  polyad_plan_options options = options_of(POLYAD_F64);
+  polyad_plan_options options = options_of(POLYAD_F64, RANK, POLYAD_KERNEL_MTTKRP);
   polyad_stream_options stream = {.spill_directory = "/nonexistent"};
   refuse(context, text, &options, NULL, POLYAD_UNSUPPORTED, "polyad convert");
   refuse(context, "missing.ptn", &options, NULL, POLYAD_IO, "cannot open");
   refuse(context, path, &options, &stream, POLYAD_IO, "/nonexistent");
   options.format = "csf";
   refuse(context, path, &options, NULL, POLYAD_UNSUPPORTED, "csf");
-  options = options_of(POLYAD_F64);
+  options = options_of(POLYAD_F64, RANK, POLYAD_KERNEL_MTTKRP);
   options.kernel = POLYAD_KERNEL_TTMC;
   refuse(context, path, &options, NULL, POLYAD_UNSUPPORTED, "MTTKRP");
   /* A whole tensor is not to be had. */
@@ -429,12 +262,12 @@ static void refusals(void **state) {
   polyad_tensor_destroy(tensor);
   unlink(path);
   unlink(text);
-  polyad_context_destroy(context);
+  context_end(context);
 }
 
 static void a_changed_file_is_told(void **state) {
   (void)state;
-  polyad_context *context = context_of(2);
+  polyad_context *context = cpu_context(2);
   polyad_tensor *tensor = tensor_of(context, 3, 1000, 1);
   const char *path = path_of("changed.ptn");
   OK(context, polyad_tensor_write(context, tensor, path, POLYAD_FILE_AUTO));
@@ -451,35 +284,35 @@ static void a_changed_file_is_told(void **state) {
   assert_int_equal(polyad_cp_als(context, plan, &options, &model, NULL), POLYAD_IO);
   assert_non_null(strstr(polyad_last_error(context), "changed"));
   polyad_plan_destroy(plan);
-  polyad_plan_options again = options_of(POLYAD_F64);
+  polyad_plan_options again = options_of(POLYAD_F64, RANK, POLYAD_KERNEL_MTTKRP);
   refuse(context, path, &again, NULL, POLYAD_PARSE, "damaged");
   polyad_tensor_destroy(tensor);
   unlink(path);
-  polyad_context_destroy(context);
+  context_end(context);
 }
 
 static void cancelled(void **state) {
   (void)state;
-  polyad_context *context = context_of(2);
+  polyad_context *context = cpu_context(2);
   polyad_tensor *tensor = tensor_of(context, 3, 1000, 1);
   const char *path = path_of("cancelled.ptn");
   OK(context, polyad_tensor_write(context, tensor, path, POLYAD_FILE_AUTO));
-  polyad_plan_options options = options_of(POLYAD_F64);
+  polyad_plan_options options = options_of(POLYAD_F64, RANK, POLYAD_KERNEL_MTTKRP);
   polyad_cancel(context);
   refuse(context, path, &options, NULL, POLYAD_CANCELLED, "cancelled");
   polyad_tensor_destroy(tensor);
   unlink(path);
-  polyad_context_destroy(context);
+  context_end(context);
 }
 
 /* Files may not grow: that is how a disk without room looks to a process. */
 static void a_full_disk_is_told(void **state) {
   (void)state;
-  polyad_context *context = context_of(2);
+  polyad_context *context = cpu_context(2);
   polyad_tensor *tensor = tensor_of(context, 3, 3000, 1);
   const char *path = path_of("full.ptn");
   const polyad_stream_options stream = {.spill_directory = "."};
-  polyad_plan_options options = options_of(POLYAD_F64);
+  polyad_plan_options options = options_of(POLYAD_F64, RANK, POLYAD_KERNEL_MTTKRP);
   struct rlimit before, small;
   OK(context, polyad_tensor_write(context, tensor, path, POLYAD_FILE_AUTO));
   assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
@@ -491,7 +324,7 @@ static void a_full_disk_is_told(void **state) {
   assert_int_equal(files_here(), 0);
   polyad_tensor_destroy(tensor);
   unlink(path);
-  polyad_context_destroy(context);
+  context_end(context);
 }
 
 int main(void) {

@@ -47,7 +47,7 @@ void team_run(struct team_case *all) {
     polyad_team_destroy(teams[k]);
   }
   for (int k = 0; k < all->size; ++k)
-    als_context_end(contexts[k]);
+    context_end(contexts[k]);
 }
 
 void team_succeeded(const struct team_case *all) {

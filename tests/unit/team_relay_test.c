@@ -230,7 +230,7 @@ static polyad_status choose_gpu(struct team_member *member) {
 /* Where there is no GPU. Those of a machine that has some are looked at by the tests of GPUs. */
 static void choices(void **state) {
   (void)state;
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   bool gpu = polyad_set_device(context, "cuda") == POLYAD_OK;
   for (int s = 0; s < SIZES && !gpu; ++s) {
     struct team_case all = {.size = sizes[s], .body = choose_auto, .failing = -1};
@@ -250,7 +250,7 @@ static void choices(void **state) {
   assert_int_equal(polyad_team_set_device(context, NULL, "cpu"), POLYAD_OK);
   assert_int_equal(polyad_team_set_device(context, NULL, NULL), POLYAD_INVALID_ARGUMENT);
   assert_true(pd_machine_identity() == pd_machine_identity() && pd_machine_identity() != 0);
-  als_context_end(context);
+  context_end(context);
 }
 
 int main(void) {

@@ -4,6 +4,7 @@
  * compute is members_test.c's. */
 #include "als_fixture.h"
 #include "failing_allocator.h"
+#include "inputs.h"
 #include "plan/members.h"
 #include <float.h>
 #include <math.h>
@@ -71,7 +72,7 @@ static void shares_are_as_asked(void **state) {
   for (int p = 0; p < pair_count; ++p)
     for (int s = 0; s < SHAPES; ++s)
       for (size_t k = 0; k < sizeof shares / sizeof *shares; ++k) {
-        polyad_context *context = als_context(2);
+        polyad_context *context = cpu_context(2);
         polyad_tensor *tensor = als_random_tensor(context, shapes[s].order, shapes[s].dims,
                                                   shapes[s].nnz, 5 + (uint64_t)s, 1);
         polyad_team_info member[2];
@@ -91,7 +92,7 @@ static void shares_are_as_asked(void **state) {
           polyad_plan_destroy(plan);
         }
         polyad_tensor_destroy(tensor);
-        als_context_end(context);
+        context_end(context);
       }
 }
 
@@ -100,7 +101,7 @@ static void decompositions_agree(void **state) {
   (void)state;
   static const uint64_t dims[] = {12, 15, 10};
   for (int p = 0; p < pair_count; ++p) {
-    polyad_context *context = als_context(2);
+    polyad_context *context = cpu_context(2);
     polyad_tensor *tensor = als_random_tensor(context, 3, dims, 900, 3, 0);
     double *values = tensor->values;
     for (uint64_t k = 0; k < polyad_tensor_nnz(tensor); ++k)
@@ -126,7 +127,7 @@ static void decompositions_agree(void **state) {
     polyad_run_info_clear(&info[0]);
     polyad_run_info_clear(&info[1]);
     polyad_tensor_destroy(tensor);
-    als_context_end(context);
+    context_end(context);
   }
 }
 
@@ -136,7 +137,7 @@ static void share_is_measured(void **state) {
   (void)state;
   static const uint64_t dims[] = {200, 300, 250};
   for (int p = 0; p < pair_count; ++p) {
-    polyad_context *context = als_context(2);
+    polyad_context *context = cpu_context(2);
     polyad_tensor *tensor = als_random_tensor(context, 3, dims, 100000, 3, 1);
     if (use(context, pairs[p])) {
       polyad_plan *plan = plan_of(context, tensor, 8, POLYAD_F64, 0, POLYAD_KERNEL_MTTKRP);
@@ -157,7 +158,7 @@ static void share_is_measured(void **state) {
       polyad_plan_destroy(plan);
     }
     polyad_tensor_destroy(tensor);
-    als_context_end(context);
+    context_end(context);
   }
 }
 
@@ -179,7 +180,7 @@ static void check_parts_told(const polyad_plan *shared) {
 /* What does not fit is named with its device and share. */
 static void a_share_that_does_not_fit_is_named(void **state) {
   (void)state;
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   static const uint64_t dims[] = {200, 300, 250};
   polyad_tensor *tensor = als_random_tensor(context, 3, dims, 100000, 3, 1);
   polyad_plan_options options;
@@ -204,7 +205,7 @@ static void a_share_that_does_not_fit_is_named(void **state) {
   check_parts_told(plan);
   polyad_plan_destroy(plan);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 /* A thread that times a device's work again and again. */
@@ -238,7 +239,7 @@ static void several_members_time_one_device(void **state) {
     enum { THREADS = sizeof timing / sizeof *timing };
     struct pd_device_list list = {.count = 0};
     for (int t = 0; t < THREADS; ++t) {
-      timing[t].context = als_context(1);
+      timing[t].context = cpu_context(1);
       if (!use(timing[t].context, pairs[p])) continue;
       ALS_OK(timing[t].context, pd_device_list_of(timing[t].context, &list));
       timing[t].device = list.device[0];
@@ -250,7 +251,7 @@ static void several_members_time_one_device(void **state) {
       if (timed) assert_int_equal(pthread_join(timing[t].thread, NULL), 0);
       assert_int_equal(timing[t].failed, 0);
       assert_int_equal(timing[t].impossible, 0);
-      als_context_end(timing[t].context);
+      context_end(timing[t].context);
     }
   }
 }
@@ -259,7 +260,7 @@ static void wrong_devices_are_named(void **state) {
   (void)state;
   static const char *const wrong[] = {"cpu,",     ",cpu",    "cpu,gpu",  "cpu,cpu,",
                                       "cuda:2-1", "cuda:0-", "auto,cpu", ","};
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   for (size_t k = 0; k < sizeof wrong / sizeof *wrong; ++k) {
     assert_int_equal(polyad_set_device(context, wrong[k]), POLYAD_INVALID_ARGUMENT);
     assert_non_null(strstr(polyad_last_error(context), "cuda,cpu"));
@@ -280,7 +281,7 @@ static void wrong_devices_are_named(void **state) {
   assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_UNSUPPORTED);
   assert_non_null(strstr(polyad_last_error(context), "one device"));
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 static polyad_status run_all(polyad_context *context, void *data) {
@@ -294,18 +295,7 @@ static polyad_status run_all(polyad_context *context, void *data) {
     index[3 * p + 2] = p / 9;
     value[p] = p + 1;
   }
-  polyad_tensor_input input;
-  polyad_tensor_input_init(&input);
-  input.order = 3;
-  input.dims = dims;
-  input.nnz = 60;
-  input.index_type = POLYAD_I32;
-  for (int n = 0; n < 3; ++n) {
-    input.index[n] = index + n;
-    input.index_stride[n] = 12;
-  }
-  input.values = value;
-  input.value_stride = 8;
+  polyad_tensor_input input = input_of_rows(3, dims, 60, POLYAD_I32, index, value);
   polyad_tensor *tensor = NULL;
   polyad_plan *plan = NULL;
   polyad_ktensor *model = NULL;
@@ -335,7 +325,7 @@ static void every_allocation_may_fail(void **state) {
 
 int main(int count, char **arguments) {
   if (count > 1) {
-    polyad_context *context = als_context(1);
+    polyad_context *context = cpu_context(1);
     bool there = use(context, arguments[1]);
     polyad_context_destroy(context);
     if (!there) return 77;

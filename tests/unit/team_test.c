@@ -310,7 +310,7 @@ static void products_of_parts(void **state) {
                                      {3, 4, 2, 5, 3, 2},
                                      {1, 1, 1, 1, 1, 1, 1},
                                      {2, 3, 2, 3, 2, 3, 2, 3}};
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   for (int order = 1; order <= 8; ++order)
     for (int s = 0; s < SIZES; ++s) {
       check_products(context, order, dims[order - 1], 300, 5, sizes[s], "auto");
@@ -319,7 +319,7 @@ static void products_of_parts(void **state) {
   static const char *const formats[] = {"coo", "csf", "alto", "modecopy", "hicoo", "twotree"};
   for (size_t f = 0; f < sizeof formats / sizeof *formats; ++f)
     check_products(context, 3, (const uint64_t[3]){60, 50, 40}, 2000, 7, 4, formats[f]);
-  als_context_end(context);
+  context_end(context);
 }
 
 /* Of the grids of a team the one that cuts the long mode moves least; a short mode is not cut. */
@@ -451,7 +451,7 @@ static void predictions_are_exact(void **state) {
                                      {3, 4, 2, 5, 3, 2},
                                      {1, 1, 1, 1, 1, 1, 1},
                                      {2, 3, 2, 3, 2, 3, 2, 3}};
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   for (int s = 0; s < SIZES; ++s) {
     for (int order = 1; order <= 8; ++order)
       for (uint64_t nnz = 3; nnz <= 3000; nnz *= 31) {
@@ -470,14 +470,14 @@ static void predictions_are_exact(void **state) {
     check_predicted(context, tensor, sizes[s]);
     polyad_tensor_destroy(tensor);
   }
-  als_context_end(context);
+  context_end(context);
 }
 
 /* Times add up as the header says, and what cannot be predicted is refused. */
 static void predicted_times(void **state) {
   (void)state;
   static const uint64_t dims[3] = {50, 40, 30};
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   polyad_tensor *tensor = als_random_tensor(context, 3, dims, 2000, 5, 0);
   polyad_scale_options options;
   polyad_scale alone, scale;
@@ -510,7 +510,7 @@ static void predicted_times(void **state) {
   assert_int_equal(polyad_scale_predict(context, tensor, &options, 2, &scale, NULL),
                    POLYAD_INVALID_ARGUMENT);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 /* As many rows travel as the choice of the grid expects, where the nonzeros are few for the rows
@@ -519,7 +519,7 @@ static void predicted_times(void **state) {
 static void travelling_rows(void **state) {
   (void)state;
   static const uint64_t dims[3] = {4000, 3000, 2000};
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   for (uint64_t nnz = 1000; nnz <= 100000; nnz *= 10) {
     polyad_tensor *tensor = als_random_tensor(context, 3, dims, nnz, 6, 0);
     for (int s = 1; s < SIZES; ++s) {
@@ -538,7 +538,7 @@ static void travelling_rows(void **state) {
     }
     polyad_tensor_destroy(tensor);
   }
-  als_context_end(context);
+  context_end(context);
 }
 
 /* ---- decompositions ------------------------------------------------------------------------ */
@@ -644,7 +644,7 @@ static double objective_alone(polyad_context *context, struct run *run, polyad_k
 /* Members together come to what one comes to, all of them to the same, and twice to the same bits.
  */
 static void compare(enum method method, polyad_type precision, int starts) {
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   polyad_tensor *tensor = method_tensor(context, method);
   struct run run = {.tensor = tensor,
                     .method = method,
@@ -681,7 +681,7 @@ static void compare(enum method method, polyad_type precision, int starts) {
   }
   polyad_ktensor_destroy(alone);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 static void least_squares(void **state) {
@@ -713,7 +713,7 @@ static void multiplicative(void **state) {
  * nonzero. */
 static void hostile_shapes(void **state) {
   (void)state;
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   for (int entries = 1; entries <= HOSTILE_NNZ; entries += HOSTILE_NNZ - 1)
     for (int method = ALS; method <= MU; ++method) {
       polyad_tensor *tensor = method_hostile(context, entries);
@@ -738,7 +738,7 @@ static void hostile_shapes(void **state) {
       polyad_ktensor_destroy(alone);
       polyad_tensor_destroy(tensor);
     }
-  als_context_end(context);
+  context_end(context);
 }
 
 /* A checkpoint of any number of members is gone on from by any other, and by the same number to the
@@ -749,7 +749,7 @@ static void checkpoints(void **state) {
   snprintf(file, sizeof file, "/tmp/polyad_team_%d.state", (int)getpid());
   snprintf(before, sizeof before, "%s.prev", file);
   for (int method = ALS; method <= MU; ++method) {
-    polyad_context *context = als_context(1);
+    polyad_context *context = cpu_context(1);
     polyad_tensor *tensor = method_tensor(context, (enum method)method);
     struct run run = {.tensor = tensor,
                       .method = (enum method)method,
@@ -783,14 +783,14 @@ static void checkpoints(void **state) {
     polyad_tensor_destroy(tensor);
     (void)unlink(file);
     (void)unlink(before);
-    als_context_end(context);
+    context_end(context);
   }
 }
 
 /* One member's wish to end the run ends it for all. */
 static void cancelling(void **state) {
   (void)state;
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   polyad_tensor *tensor = method_tensor(context, ALS);
   struct run run = {.tensor = tensor,
                     .method = ALS,
@@ -803,13 +803,13 @@ static void cancelling(void **state) {
   for (int k = 0; k < 3; ++k)
     assert_int_equal(run.reason[k], POLYAD_REASON_CANCELLED);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 /* Wherever one member has no memory, all end with that error, and nothing is left. */
 static void failing_allocations(void **state) {
   (void)state;
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   polyad_tensor *tensor = als_random_tensor(context, 3, (const uint64_t[3]){9, 8, 7}, 60, 1, 0);
   struct run run = {.tensor = tensor,
                     .method = ALS,
@@ -833,7 +833,7 @@ static void failing_allocations(void **state) {
                  k, (int)all.member[k].status, all.member[k].message);
   }
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 /* ---- what is refused ------------------------------------------------------------------------ */
@@ -879,7 +879,7 @@ static polyad_status two_shapes_body(struct team_member *member) {
 
 static void refused(void **state) {
   (void)state;
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   polyad_tensor *tensor = als_random_tensor(context, 3, (const uint64_t[3]){9, 8, 7}, 60, 1, 1);
   struct team_case all = {.size = 2, .body = refused_body, .data = tensor, .failing = -1};
   team_run(&all);
@@ -894,7 +894,7 @@ static void refused(void **state) {
     assert_non_null(strstr(shapes.member[k].message, "2 to 3 modes"));
   }
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 int main(void) {

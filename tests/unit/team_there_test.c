@@ -170,7 +170,7 @@ static void run_both(const polyad_tensor *tensor, int size, bool repeats, int sh
 
 static void same_parts(void **state) {
   (void)state;
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   fault = NO_FAULT;
   for (int number = 0; number < TENSORS; ++number) {
     polyad_tensor *tensor = tensor_number(context, number);
@@ -180,27 +180,27 @@ static void same_parts(void **state) {
           run_both(tensor, sizes[s], repeats != 0, sizes[s]);
     polyad_tensor_destroy(tensor);
   }
-  als_context_end(context);
+  context_end(context);
 }
 
 /* Fewer nonzeros than members: the hosts share out what devices do not sort. */
 static void few_nonzeros(void **state) {
   (void)state;
   static const int32_t index[] = {4, 0, 2, 4, 1, 2};
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   polyad_tensor *tensor =
       als_tensor(context, 3, (const uint64_t[3]){9, 2, 3}, 2, index, (const double[]){1.5, -2});
   fault = NO_FAULT;
   run_both(tensor, 4, false, 0);
   run_both(tensor, 4, true, -1);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 /* A device without room, at any time, sends all to the hosts; one that is lost ends all. */
 static void faults(void **state) {
   (void)state;
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   polyad_tensor *tensor = tensor_number(context, 0);
   faulty = &device[0][1];
   for (fault = NO_ROOM; fault < LOST; ++fault)
@@ -215,13 +215,13 @@ static void faults(void **state) {
   fault = NO_FAULT;
   faulty = NULL;
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 /* Every allocation of a member fails once: all fail with it, or all go on. */
 static void failing_allocations(void **state) {
   (void)state;
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   polyad_tensor *tensor = als_random_tensor(context, 3, (const uint64_t[3]){9, 8, 7}, 60, 1, 0);
   struct shared shared = {.tensor = tensor};
   struct team_case all = {.size = 3, .body = both_ways, .data = &shared, .failing = -1};
@@ -245,7 +245,7 @@ static void failing_allocations(void **state) {
   assert_true(failed > 20);
   assert_null(shared.different);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 int main(void) {

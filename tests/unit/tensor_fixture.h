@@ -5,6 +5,7 @@
 #include "context_fixture.h"
 
 #include "failing_allocator.h"
+#include "inputs.h"
 #include "tensor/tensor.h"
 #include <polyad/polyad.h>
 #include <string.h>
@@ -12,18 +13,7 @@
 /* Input over an (nnz, order) array of int64 and doubles. */
 static inline polyad_tensor_input rows(int order, uint64_t nnz, const int64_t *index,
                                        const double *values) {
-  polyad_tensor_input input;
-  polyad_tensor_input_init(&input);
-  input.order = order;
-  input.nnz = nnz;
-  input.index_type = POLYAD_I64;
-  for (int n = 0; n < order; ++n) {
-    input.index[n] = index + n;
-    input.index_stride[n] = 8 * order;
-  }
-  input.values = values;
-  input.value_stride = 8;
-  return input;
+  return input_of_rows(order, NULL, nnz, POLYAD_I64, index, values);
 }
 
 static inline polyad_tensor *create(const polyad_tensor_input *input) {

@@ -3,6 +3,7 @@
 #include "harness.h"
 
 #include "core/random.h"
+#include "inputs.h"
 #include <float.h>
 #include <math.h>
 #include <polyad/polyad.h>
@@ -98,19 +99,7 @@ static polyad_tensor *tensor_of(polyad_ttensor *model, uint64_t kept, double noi
   all_coordinates(coordinates);
   assert_int_equal(polyad_ttensor_values(context, model, CELLS, coordinates, values), POLYAD_OK);
   values[0] += noise;
-  polyad_tensor_input input;
-  polyad_tensor_input_init(&input);
-  input.order = 3;
-  input.dims = dims;
-  input.nnz = kept;
-  input.index_type = POLYAD_U64;
-  for (int n = 0; n < 3; ++n) {
-    input.index[n] = coordinates + n;
-    input.index_stride[n] = 3 * sizeof(uint64_t);
-  }
-  input.value_type = POLYAD_F64;
-  input.values = values;
-  input.value_stride = sizeof(double);
+  polyad_tensor_input input = input_of_rows(3, dims, kept, POLYAD_U64, coordinates, values);
   polyad_tensor *tensor;
   assert_int_equal(polyad_tensor_create(context, &input, &tensor), POLYAD_OK);
   return tensor;

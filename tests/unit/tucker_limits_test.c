@@ -23,7 +23,7 @@ static void core_too_large_for_its_type(void **state) {
       double most = type == POLYAD_F32 ? (double)FLT_MAX : DBL_MAX;
       for (int p = 0; p < CELLS; ++p)
         values[p] = large ? most / 4 : most / 16;
-      polyad_context *context = als_context(1);
+      polyad_context *context = cpu_context(1);
       polyad_tensor *tensor = als_tensor(context, 3, dims, CELLS, index, values);
       polyad_plan_options how;
       polyad_plan *plan;
@@ -54,7 +54,7 @@ static void core_too_large_for_its_type(void **state) {
       polyad_ttensor_destroy(model);
       polyad_plan_destroy(plan);
       polyad_tensor_destroy(tensor);
-      als_context_end(context);
+      context_end(context);
     }
 }
 

@@ -1,6 +1,8 @@
 /* What tuning measured is kept in a file: found again, and never a reason to fail. */
 #include "harness.h"
 
+#include "contexts.h"
+#include "inputs.h"
 #include "plan/choose.h"
 #include "plan/plan.h"
 #include "plan/tune_cache.h"
@@ -24,10 +26,7 @@ static void count_ignored(void *user, polyad_log_level level, const char *messag
 }
 
 static polyad_context *make_context(void) {
-  polyad_context *context;
-  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
-  assert_int_equal(polyad_set_device(context, "cpu"), POLYAD_OK);
-  assert_int_equal(polyad_set_threads(context, 2), POLYAD_OK);
+  polyad_context *context = cpu_context(2);
   polyad_set_log(context, POLYAD_LOG_INFO, count_ignored, NULL);
   ignored = 0;
   return context;
@@ -130,25 +129,14 @@ static polyad_tensor *make_tensor(polyad_context *context, uint64_t shift) {
   uint32_t index[3][60];
   double value[60];
   uint64_t dims[3] = {6, 5, 4};
-  polyad_tensor_input input;
   polyad_tensor *tensor;
-  polyad_tensor_input_init(&input);
   for (uint32_t p = 0; p < 60; ++p) {
     index[0][p] = p % 6;
     index[1][p] = p / 6 % 5;
     index[2][p] = p / 30 + (uint32_t)shift;
     value[p] = p + 1;
   }
-  input.order = 3;
-  input.dims = dims;
-  input.nnz = 60;
-  input.index_type = POLYAD_U32;
-  for (int n = 0; n < 3; ++n) {
-    input.index[n] = index[n];
-    input.index_stride[n] = 4;
-  }
-  input.values = value;
-  input.value_type = POLYAD_F64;
+  polyad_tensor_input input = input_of_columns(3, dims, 60, POLYAD_U32, index, 60, value);
   assert_int_equal(polyad_tensor_create(context, &input, &tensor), POLYAD_OK);
   return tensor;
 }

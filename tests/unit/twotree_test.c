@@ -16,7 +16,7 @@
 static const char *kind = "cpu";
 
 static polyad_context *context_on_device(int threads) {
-  polyad_context *context = als_context(threads);
+  polyad_context *context = cpu_context(threads);
   ALS_OK(context, polyad_set_device(context, kind));
   return context;
 }
@@ -91,7 +91,7 @@ static void compare_iterates(int order, uint64_t rank, int threads, polyad_type 
   polyad_plan_destroy(plan);
   polyad_ktensor_destroy(initial);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 static void test_iterates(void **state) {
@@ -111,7 +111,7 @@ static void test_iterates(void **state) {
  * of several modes is cut into tiles. */
 static bool build_and_expand(int order, const uint64_t *dims, uint64_t nnz, int threads,
                              int index64) {
-  polyad_context *context = als_context(threads);
+  polyad_context *context = cpu_context(threads);
   polyad_tensor *copy, *back;
   polyad_plan *plan, *kept;
   polyad_plan_options options;
@@ -134,7 +134,7 @@ static bool build_and_expand(int order, const uint64_t *dims, uint64_t nnz, int 
   polyad_plan_destroy(plan);
   polyad_plan_destroy(kept);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
   return tiled;
 }
 
@@ -212,7 +212,7 @@ static void test_partial_rows_are_kept(void **state) {
   polyad_workspace_destroy(workspace);
   polyad_plan_destroy(plan);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 /* ---- cuts ------------------------------------------------------------------------------------ */
@@ -254,7 +254,7 @@ static void test_cuts(void **state) {
 
 static void test_broken_storages_are_found(void **state) {
   (void)state;
-  polyad_context *context = als_context(2);
+  polyad_context *context = cpu_context(2);
   polyad_tensor *tensor = als_random_tensor(context, ORDER, DIMS, 3000, 3, 1);
   polyad_plan *plan = plan_of(context, tensor, "twotree", RANK, POLYAD_F64, 0);
   struct pd_twotree *twotree = plan->storage;
@@ -274,7 +274,7 @@ static void test_broken_storages_are_found(void **state) {
   ALS_OK(context, pd_twotree_format.check(context, twotree));
   polyad_plan_destroy(plan);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 /* A storage for a GPU, without one. */
@@ -368,7 +368,7 @@ static void compare_sums(polyad_context *context, const polyad_tensor *tensor,
 static void test_storages_for_a_gpu(void **state) {
   (void)state;
   static const uint64_t dims[PD_TWOTREE_MAX_ORDER] = {7, 40, 5, 90, 1, 6, 9, 4};
-  polyad_context *context = als_context(2);
+  polyad_context *context = cpu_context(2);
   for (int order = 3; order <= PD_TWOTREE_MAX_ORDER; ++order) {
     polyad_tensor *tensor = als_random_tensor(context, order, dims, 4000, 11, 1);
     struct pd_twotree *twotree = storage_for_gpu(context, tensor);
@@ -380,12 +380,12 @@ static void test_storages_for_a_gpu(void **state) {
     pd_storage_free(context, &pd_twotree_format, twotree);
     polyad_tensor_destroy(tensor);
   }
-  als_context_end(context);
+  context_end(context);
 }
 
 static void test_broken_storages_for_a_gpu(void **state) {
   (void)state;
-  polyad_context *context = als_context(2);
+  polyad_context *context = cpu_context(2);
   polyad_tensor *tensor = als_random_tensor(context, ORDER, DIMS, 3000, 3, 1);
   struct pd_twotree *twotree = storage_for_gpu(context, tensor);
   struct pd_twotree_side *side = &twotree->side[0];
@@ -405,7 +405,7 @@ static void test_broken_storages_for_a_gpu(void **state) {
   assert_true(pd_storage_bytes(&pd_twotree_format, twotree) > sizeof *twotree);
   pd_storage_free(context, &pd_twotree_format, twotree);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 /* Its estimates rest on tuples that a plan counts for every tensor that it can hold, and no other.
@@ -413,7 +413,7 @@ static void test_broken_storages_for_a_gpu(void **state) {
 static void test_tuples_are_counted_up_to_the_most_modes(void **state) {
   (void)state;
   static const uint64_t dims[PD_TWOTREE_MAX_ORDER + 1] = {3, 2, 2, 2, 2, 2, 2, 2, 2};
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   for (int order = 4; order <= PD_TWOTREE_MAX_ORDER + 1; ++order) {
     polyad_tensor *tensor = als_random_tensor(context, order, dims, 5, 3, 1);
     struct pd_request request = {
@@ -423,13 +423,13 @@ static void test_tuples_are_counted_up_to_the_most_modes(void **state) {
     assert_int_equal(traits.tuples[0][2] > 0, order <= PD_TWOTREE_MAX_ORDER);
     polyad_tensor_destroy(tensor);
   }
-  als_context_end(context);
+  context_end(context);
 }
 
 static void test_orders_that_it_cannot_hold(void **state) {
   (void)state;
   static const uint64_t dims[9] = {3, 2, 2, 2, 2, 2, 2, 2, 2};
-  polyad_context *context = als_context(1);
+  polyad_context *context = cpu_context(1);
   for (int order = 2; order <= 9; order += 7) {
     polyad_tensor *tensor = als_random_tensor(context, order, dims, 5, 3, 1);
     polyad_plan_options options;
@@ -440,7 +440,7 @@ static void test_orders_that_it_cannot_hold(void **state) {
     assert_non_null(strstr(polyad_last_error(context), "expected 3 to 8"));
     polyad_tensor_destroy(tensor);
   }
-  als_context_end(context);
+  context_end(context);
 }
 
 /* Distinct pairs of indices in modes n and n + 1, cyclic, counted one by one. Below 16384 * 2.5
@@ -448,7 +448,7 @@ static void test_orders_that_it_cannot_hold(void **state) {
  */
 static void test_estimated_tuples(void **state) {
   (void)state;
-  polyad_context *context = als_context(2);
+  polyad_context *context = cpu_context(2);
   polyad_tensor *tensor = als_random_tensor(context, ORDER, DIMS, 3000, 3, 1);
   struct pd_traits traits;
   ALS_OK(context, pd_traits_compute(context, tensor, &traits));
@@ -468,7 +468,7 @@ static void test_estimated_tuples(void **state) {
     assert_int_equal(traits.tuples[n][3], 0);
   }
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 static void test_no_nonzeros(void **state) {
@@ -490,7 +490,7 @@ static void test_no_nonzeros(void **state) {
   polyad_workspace_destroy(workspace);
   polyad_plan_destroy(plan);
   polyad_tensor_destroy(tensor);
-  als_context_end(context);
+  context_end(context);
 }
 
 static int test_on_device(void) {

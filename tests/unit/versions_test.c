@@ -1,7 +1,9 @@
 /* What workspaces keep of factors counts only for factors of the same version: after a factor has
  * changed, every format's results are those of a workspace that has seen nothing before. */
+#include "contexts.h"
 #include "formats/format.h"
 #include "harness.h"
+#include "inputs.h"
 
 #include <math.h>
 #include <polyad/polyad.h>
@@ -37,23 +39,13 @@ static polyad_tensor *counts(polyad_context *context) {
   static uint32_t index[ORDER][NNZ];
   static double value[NNZ];
   uint64_t state = 7;
-  polyad_tensor_input input;
   polyad_tensor *tensor = NULL;
-  polyad_tensor_input_init(&input);
-  input.order = ORDER;
-  input.dims = DIMS;
-  input.nnz = NNZ;
-  input.index_type = POLYAD_U32;
-  input.values = value;
-  for (int n = 0; n < ORDER; ++n) {
-    input.index[n] = index[n];
-    input.index_stride[n] = sizeof index[n][0];
-  }
   for (int k = 0; k < NNZ; ++k) {
     value[k] = (double)(1 + next(&state) % 5);
     for (int n = 0; n < ORDER; ++n)
       index[n][k] = (uint32_t)(next(&state) % DIMS[n]);
   }
+  polyad_tensor_input input = input_of_columns(ORDER, DIMS, NNZ, POLYAD_U32, index, NNZ, value);
   assert_int_equal(polyad_tensor_create(context, &input, &tensor), POLYAD_OK);
   return tensor;
 }
@@ -61,9 +53,7 @@ static polyad_tensor *counts(polyad_context *context) {
 static bool open_problem(struct problem *p, const char *format, const char *variant) {
   polyad_plan_options options;
   memset(p, 0, sizeof *p);
-  assert_int_equal(polyad_context_create(&p->context), POLYAD_OK);
-  assert_int_equal(polyad_set_device(p->context, "cpu"), POLYAD_OK);
-  assert_int_equal(polyad_set_threads(p->context, 1), POLYAD_OK);
+  p->context = cpu_context(1);
   polyad_tensor *tensor = counts(p->context);
   polyad_plan_options_init(&options);
   options.format = format;
