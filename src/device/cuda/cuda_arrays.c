@@ -218,14 +218,15 @@ static polyad_status sort_and_merge(polyad_context *context, struct pd_build *bu
   build->least = build->order; /* nothing is sorted yet */
   PD_TRY(pd_cuda_build_sort(context, build, &key));
   build->least = 0;
-  PD_TRY(pd_cuda_build_runs(context, build, &key, &start, &of.runs));
+  polyad_status status = pd_cuda_build_runs(context, build, &key, &start, &of.runs);
   of.start = start;
   of.permutation = pd_cuda_build_order(build);
   of.values = build->values;
   of.keep = build->keys[0]; /* the keys are free after a sort */
   of.number = build->keys[1];
-  polyad_status status =
-      pd_cuda_allocate(context, build->device, of.runs, pd_type_bytes(build->type), &of.merged);
+  if (status == POLYAD_OK)
+    status =
+        pd_cuda_allocate(context, build->device, of.runs, pd_type_bytes(build->type), &of.merged);
   if (status == POLYAD_OK) status = merge_runs(context, build, &of, there);
   pd_cuda_release(context, build->device, of.merged);
   pd_cuda_release(context, build->device, start);
