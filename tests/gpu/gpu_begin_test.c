@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include "harness.h"
+#include <dlfcn.h>
 #include <polyad/context.h>
 #include <polyad/device.h>
 #include <stdlib.h>
@@ -27,6 +28,17 @@ static int end_soon(int delay) {
   return code;
 }
 
+/* Whether the driver holds a context of the first GPU; 2 where it does not say. */
+static unsigned active(void) {
+  unsigned flags, is_active = 2;
+  void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+  if (driver == NULL) return 2;
+  int (*state)(int, unsigned *, unsigned *);
+  *(void **)&state = dlsym(driver, "cuDevicePrimaryCtxGetState");
+  if (state == NULL || state(0, &flags, &is_active) != 0) return 2;
+  return is_active;
+}
+
 static int go_on(int times) {
   polyad_context *context;
   int code = choose(&context);
@@ -36,7 +48,7 @@ static int go_on(int times) {
   if (code != 0) return code;
   polyad_context_destroy(context);
   polyad_devices_close();
-  return 0;
+  return active() == 0 ? 0 : FAILED;
 }
 
 /* The exit status of a child that calls `work`. */

@@ -12,8 +12,8 @@ static int begun_count;
 
 /* Errors are found again, and reported, by the first call that needs the device. */
 static void *make_driver_context(void *user) {
-  const struct pd_cuda_state *state = user;
-  (void)cudaSetDevice(state->device.index);
+  struct pd_cuda_state *state = user;
+  state->begun = cudaSetDevice(state->device.index) == cudaSuccess;
   return NULL;
 }
 

@@ -10,6 +10,8 @@ polyad_status pd_cuda_join(polyad_context *context, struct pd_linalg_work *work,
                            polyad_team *team) {
   uint64_t numbers = (uint64_t)work->rank * (uint64_t)(work->rank + PD_GPU_COLUMN_SUMS);
   work->members = pd_cuda_services->team_size(team);
+  pd_cuda_release(context, work->device, work->mine); /* of a team that it was in before */
+  work->mine = NULL;
   PD_TRY(pd_cuda_allocate(context, work->device,
                           pd_mul_saturated(numbers, (uint64_t)work->members + 1), sizeof(double),
                           (void **)&work->mine));

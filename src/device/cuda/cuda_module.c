@@ -93,7 +93,7 @@ static void cuda_module_close(void) {
   if (open > 1) return;
   for (int k = 0; k < PD_MODULE_DEVICES; ++k) {
     struct pd_cuda_state *state = &states[k];
-    if (!state->ready || atomic_exchange(&state->lost, true)) continue;
+    if ((!state->ready && !state->begun) || atomic_exchange(&state->lost, true)) continue;
     if (cudaSetDevice(state->device.index) != cudaSuccess || cudaDeviceReset() != cudaSuccess)
       (void)cudaGetLastError();
   }

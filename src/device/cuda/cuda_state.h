@@ -27,6 +27,7 @@ struct pd_cuda_state {
   uint64_t total_bytes; /* of its memory */
   pthread_mutex_t lock; /* guards all below but the atomics */
   bool ready;           /* stream and staging exist */
+  bool begun;           /* a thread has made the driver's context; to be read once it was joined */
   atomic_bool lost;
   /* Seconds after which a member of a team has given up waiting for others in NCCL: what the GPU
    * then did with data that have not come tells nothing, so every call fails until the team ends.
