@@ -137,15 +137,8 @@ __device__ static void pseudo_invert(const TEAM &team, const double *v, I n, dou
   scalars[PD_GPU_REFINES] = 0;
 }
 
-__device__ static bool all_finite(const double *v, int n) {
-  int bad = 0;
-  for (int e = (int)threadIdx.x; e < n * n; e += (int)blockDim.x)
-    bad |= !isfinite(v[e]);
-  return __syncthreads_or(bad) == 0;
-}
-
 __device__ static bool is_pivot(double pivot, double diagonal, int n, double damping) {
-  return pivot > 0 && pivot / diagonal > fmax(n * DBL_EPSILON, damping);
+  return pivot > 0 && pivot > fmax(n * DBL_EPSILON, damping) * diagonal;
 }
 
 /* Above the cube root of eps, which is the CPU's limit too (linalg/cpu_solve.c), the inverse loses
@@ -246,47 +239,61 @@ __device__ static bool eliminate_small(double a[B][B], const double *diagonal, i
   return true;
 }
 
+/* The thread's elements of the normal equations, which it also makes where they are a product of
+ * Gram matrices; false, in all threads, where one is not finite. */
+template <int B>
+__device__ static bool take_small(const pd_gpu_inversion &job, double (&a)[B][B],
+                                  double *diagonal) {
+  int n = job.rank;
+  bool finite = true;
+#pragma unroll
+  for (int p = 0; p < B; ++p)
+#pragma unroll
+    for (int q = 0; q < B; ++q) {
+      int i = threadIdx.x / 32 + 32 * p, j = threadIdx.x % 32 + 32 * q, e = i * n + j;
+      a[p][q] = 0;
+      if (i >= n || j >= n) continue;
+      if (job.grams.count > 0) job.v[e] = gram_product(job.grams, e, i == j);
+      a[p][q] = job.v[e];
+      if (i == j) diagonal[i] = a[p][q];
+      finite = finite && isfinite(a[p][q]);
+    }
+  return __syncthreads_or(!finite) == 0;
+}
+
 template <int B>
 static __global__ void __launch_bounds__(1024)
     invert_small(const __grid_constant__ Batch<pd_gpu_inversion> batch) {
   const pd_gpu_inversion &job = batch.job[blockIdx.x];
-  const pd_gpu_grams &grams = job.grams;
-  double *v = job.v, *inverse = job.inverse, *scratch = job.scratch, *scalars = job.scalars;
+  const double *v = job.v;
+  double *inverse = job.inverse, *scratch = job.scratch, *scalars = job.scalars;
   double damping = job.damping;
   int n = job.rank;
   __shared__ double row[2][B * 32], column[2][B * 32], diagonal[B * 32];
   __shared__ Pivot pivot[2];
   int tx = threadIdx.x % 32, ty = threadIdx.x / 32;
   double a[B][B];
-  for (int e = (int)threadIdx.x; e < n * n; e += (int)blockDim.x) {
-    if (grams.count > 0) v[e] = gram_product(grams, e, e / n == e % n);
-    if (e / n == e % n) diagonal[e / n] = v[e];
-  }
-  __syncthreads();
-  if (!all_finite(v, n)) {
+  if (!take_small<B>(job, a, diagonal)) {
     if (threadIdx.x == 0) scalars[PD_GPU_NOT_FINITE] = 1;
     return;
   }
   if (threadIdx.x == 0) scalars[PD_GPU_PULLS] = scalars[PD_GPU_REFINES] = 0;
   __syncthreads();
-  for (int attempt = 0; attempt < 2; ++attempt) {
+  if (!eliminate_small<B>(a, diagonal, n, damping, true, row, column, pivot, scalars)) {
+    if (!may_damp(n, damping)) {
+      pseudo_invert(Block(), v, (unsigned)n, inverse, scratch, scalars);
+      return;
+    }
 #pragma unroll
     for (int p = 0; p < B; ++p)
 #pragma unroll
       for (int q = 0; q < B; ++q) {
         int i = ty + 32 * p, j = tx + 32 * q;
-        a[p][q] = i >= n || j >= n ? 0
-                  : attempt == 0   ? v[i * n + j]
-                                   : damped_entry(v, n, i, j, damping);
+        a[p][q] = i >= n || j >= n ? 0 : damped_entry(v, n, i, j, damping);
       }
-    if (eliminate_small<B>(a, diagonal, n, damping, attempt == 0, row, column, pivot, scalars))
-      break;
-    if (!may_damp(n, damping)) {
-      pseudo_invert(Block(), v, (unsigned)n, inverse, scratch, scalars);
-      return;
-    }
-    __syncthreads();
+    __syncthreads(); /* all have seen which pivot failed, and what is said of it is written */
     if (threadIdx.x == 0) note_damping(scalars);
+    (void)eliminate_small<B>(a, diagonal, n, damping, false, row, column, pivot, scalars);
   }
 #pragma unroll
   for (int p = 0; p < B; ++p)
@@ -370,6 +377,15 @@ static cudaError_t invert_large(const pd_gpu_inversion &job, cudaStream_t stream
                                      dim3(FINISH_THREADS), arguments, 0, stream);
 }
 
+/* Threads that invert matrices of one tile: a warp for each row of the largest, since all of a
+ * block wait for each other at every pivot. */
+static unsigned tile_threads(const Batch<pd_gpu_inversion> &batch, int count) {
+  int most = 1;
+  for (int k = 0; k < count; ++k)
+    most = batch.job[k].rank > most ? batch.job[k].rank : most;
+  return 32 * (unsigned)most;
+}
+
 /* Tiles of 32 columns of the normal equations that one block inverts; 5: more than that. */
 static int inversion_kind(const pd_gpu_inversion &job) {
   return job.rank > PD_GPU_RANK_SMALL ? 5 : (job.rank + 31) / 32;
@@ -381,7 +397,7 @@ static cudaError_t invert_batch(const Batch<pd_gpu_inversion> &batch, int count,
   unsigned blocks = (unsigned)count;
   switch (kind) {
   case 1:
-    invert_small<1><<<blocks, 1024, 0, stream>>>(batch);
+    invert_small<1><<<blocks, tile_threads(batch, count), 0, stream>>>(batch);
     break;
   case 2:
     invert_small<2><<<blocks, 1024, 0, stream>>>(batch);
