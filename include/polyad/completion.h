@@ -38,8 +38,8 @@ typedef struct polyad_cp_complete_options {
   int biases;         /**< non-zero: the model has the mean of the observed values and a bias for
                            every index of every mode */
   uint32_t nonnegative_modes;   /**< where `nonnegative` is 0: the modes in which the components do,
-                                     bit n for mode n. Bits from the tensor's order on: an error. Not
-                                     for CCD on a GPU. Default 0: none */
+                                     bit n for mode n. Bits from the tensor's order on: an error.
+                                     Default 0: none */
   double bias_ridge;            /**< lambda_b of the objective; default 0.2 */
   const polyad_tensor *weights; /**< weights of the observations, at least 0, in a tensor with the
                                      plan's cells; NULL (default): all one. A weight of 0 is one

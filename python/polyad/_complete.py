@@ -55,7 +55,7 @@ def cp_complete(x: Any, rank: int | None = None, *, algorithm: CompleteAlgorithm
         component for each mode, the last ones, with a column of equal entries in all other modes.
     nonnegative : bool or sequence of modes
         Keep the components (not the biases) nonnegative, in all modes or in some, by numbers or
-        names. "ccd" on a GPU keeps all modes so or none.
+        names.
     ridge, bias_ridge : float
         Regularisation of components and biases.
     ridge_by_count : bool

@@ -28,7 +28,6 @@ static polyad_status iterate_rows(struct pd_complete *c, double *seconds) {
   for (int n = 0; n < c->order; ++n) {
     double began = pd_seconds();
     PD_TRY(complete_mark(c, 2 * n));
-    c->fitted.nonnegative = pd_nonnegative_in(c->nonnegative, n);
     PD_TRY(c->steps->solve_rows(c->context, c->work, &c->fitted, n));
     PD_TRY(complete_mark(c, 2 * n + 1));
     seconds[n] = pd_seconds() - began;

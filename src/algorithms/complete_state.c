@@ -219,14 +219,12 @@ polyad_status pd_complete_create(polyad_context *context, const polyad_plan *pla
   c->steps = plan->device->linalg->completion;
   c->nonnegative =
       pd_nonnegative_modes(options->nonnegative, options->nonnegative_modes, plan->order);
-  bool all = pd_nonnegative_everywhere(c->nonnegative, plan->order);
   c->fitted = (struct pd_completed){.order = plan->order,
                                     .rank = (size_t)options->rank,
                                     .columns = (size_t)options->rank + (options->biases ? 1 : 0),
                                     .bias_ridge = options->bias_ridge,
                                     .ridge_by_count = options->ridge_by_count != 0,
-                                    .nonnegative = all,
-                                    .nonnegative_modes = c->nonnegative};
+                                    .nonnegative = c->nonnegative};
   c->run = (struct pd_run){.context = context,
                            .plan = plan,
                            .method = &pd_complete_methods[options->method],

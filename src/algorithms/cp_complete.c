@@ -53,8 +53,6 @@ static polyad_status cp_complete_check_options(polyad_context *context, const po
 static polyad_status check_plan(polyad_context *context, const polyad_plan *plan,
                                 const polyad_cp_complete_options *options) {
   polyad_complete_method method = options->method;
-  uint32_t nonnegative =
-      pd_nonnegative_modes(options->nonnegative, options->nonnegative_modes, plan->order);
   if (plan->device->linalg->completion == NULL || strchr(plan->devices, ',') != NULL)
     return pd_fail(
         context, POLYAD_UNSUPPORTED,
@@ -66,13 +64,6 @@ static polyad_status check_plan(polyad_context *context, const polyad_plan *plan
         context, POLYAD_UNSUPPORTED,
         "stochastic gradient descent runs on the CPU only: its steps follow one another; "
         "choose als or ccd, or make the plan for the device cpu, not %s",
-        plan->devices);
-  if (method == POLYAD_COMPLETE_CCD && !plan->device->functions->host_memory && nonnegative != 0 &&
-      !pd_nonnegative_everywhere(nonnegative, plan->order))
-    return pd_fail(
-        context, POLYAD_UNSUPPORTED,
-        "coordinate descent on a GPU keeps the components of all modes nonnegative or of none; "
-        "choose als, or make the plan for the device cpu, not %s",
         plan->devices);
   PD_EXPECT(context, plan->nnz > 0, "the tensor has no entry; expected at least one observation");
   return POLYAD_OK;

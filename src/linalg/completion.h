@@ -61,10 +61,8 @@ struct pd_completed {
   size_t rank, columns;
   struct pd_matrix factor[POLYAD_MAX_ORDER]; /* dims x columns */
   double ridge, bias_ridge;
-  bool ridge_by_count; /* ridges are multiplied by the row's number of observations */
-  bool nonnegative;    /* the components are, of the mode that solve_rows() solves for, or all that
-                          solve_component() does; biases may have any sign */
-  uint32_t nonnegative_modes; /* those of solve_component() on the CPU: bit n for mode n */
+  bool ridge_by_count;  /* ridges are multiplied by the row's number of observations */
+  uint32_t nonnegative; /* modes whose components are, bit n for mode n; biases may have any sign */
 };
 
 static inline double *pd_completed_row(const struct pd_completed *model, int mode, uint64_t i) {

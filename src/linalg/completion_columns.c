@@ -108,7 +108,7 @@ static void set_row_entry(const struct update *u, uint64_t i, struct sums sums) 
     *x = 0;
   else if (square > 0)
     *x = sums.slope / square;
-  if ((u->model->nonnegative_modes >> u->mode & 1) && !u->bias && *x < 0) *x = 0;
+  if ((u->model->nonnegative >> u->mode & 1) && !u->bias && *x < 0) *x = 0;
 }
 
 /* Rows in pieces: the pieces in parallel, then their sums in order. */

@@ -82,7 +82,7 @@ static bool completion_solve_row(const struct pd_completion_work *work,
   }
   for (size_t r = 0; r < model->columns; ++r)
     system->ridge[r] = pd_completed_ridge(model, r == model->rank, count);
-  if (!model->nonnegative) return pd_row_system_solve(system, system->ridge, x);
+  if (!(model->nonnegative >> mode & 1)) return pd_row_system_solve(system, system->ridge, x);
   pd_row_system_solve_bounded(system, system->ridge, model->rank, x);
   return false;
 }

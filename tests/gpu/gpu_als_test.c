@@ -99,9 +99,12 @@ struct als_run {
 static const struct als_run whole = {{"als", 4, {60, 24, 110, 70}, 20000, SHAPE_FIBERS, false}, 20};
 static const struct als_run short_run = {{"few", 3, {20, 9, 30}, 500, SHAPE_FIBERS, false}, 3};
 
+/* Factors that a run keeps nonnegative. */
+enum signs { FREE, NONNEGATIVE, NONNEGATIVE_SECOND, NONNEGATIVE_ENDS };
+
 /* Returns its context: what the run left, models of its starts among it, is destroyed before. */
 static polyad_context *als(const struct als_run *of, const char *device, const char *format,
-                           const char *variant, size_t rank, int nonnegative,
+                           const char *variant, size_t rank, enum signs signs,
                            polyad_run_info *info) {
   polyad_context *context = NULL;
   polyad_plan_options options;
@@ -122,7 +125,9 @@ static polyad_context *als(const struct als_run *of, const char *device, const c
   als_options.rank = rank;
   als_options.run.max_iterations = of->iterations;
   als_options.run.tolerance = 0;
-  als_options.nonnegative = nonnegative;
+  als_options.nonnegative = signs == NONNEGATIVE;
+  if (signs == NONNEGATIVE_SECOND) als_options.nonnegative_modes = 1u << 1;
+  if (signs == NONNEGATIVE_ENDS) als_options.nonnegative_modes = 1u | 1u << (of->tensor.order - 1);
   if (polyad_cp_als(context, plan, &als_options, &model, info) != POLYAD_OK)
     fail_msg("%s", polyad_last_error(context));
   polyad_ktensor_destroy(model);
@@ -133,10 +138,10 @@ static polyad_context *als(const struct als_run *of, const char *device, const c
 
 /* The residual's error is of second order in that of the factors: 1e-11 is far from both. */
 static void compare_runs(const struct als_run *of, const char *format, const char *variant,
-                         size_t rank, int nonnegative) {
+                         size_t rank, enum signs signs) {
   polyad_run_info cpu = {0}, gpu = {0};
-  polyad_context *there[] = {als(of, "cpu", "coo", "auto", rank, nonnegative, &cpu),
-                             als(of, "cuda", format, variant, rank, nonnegative, &gpu)};
+  polyad_context *there[] = {als(of, "cpu", "coo", "auto", rank, signs, &cpu),
+                             als(of, "cuda", format, variant, rank, signs, &gpu)};
   assert_int_equal(cpu.trace_rows, gpu.trace_rows);
   for (int i = 0; i < cpu.trace_rows; ++i)
     if (!(fabs(cpu.trace[i].residual - gpu.trace[i].residual) <= 1e-11))
@@ -154,15 +159,16 @@ static void test_cp_als(void **state) {
   static const size_t ranks[] = {5, 16, 32};
   for (int f = 0; f < 2; ++f)
     for (int k = 0; k < 3; ++k)
-      for (int nonnegative = 0; nonnegative < 2; ++nonnegative)
-        compare_runs(&whole, formats[f], "auto", ranks[k], nonnegative);
+      for (int signs = FREE; signs <= NONNEGATIVE_ENDS; ++signs)
+        compare_runs(&whole, formats[f], "auto", ranks[k], (enum signs)signs);
 }
 
 /* What compute-sanitizer has the time for. */
 static void test_few(void **state) {
   (void)state;
-  compare_runs(&short_run, "modecopy", "auto", 5, 1);
-  compare_runs(&short_run, "flycoo", "auto", 16, 0);
+  compare_runs(&short_run, "modecopy", "auto", 5, NONNEGATIVE);
+  compare_runs(&short_run, "modecopy", "auto", 5, NONNEGATIVE_ENDS);
+  compare_runs(&short_run, "flycoo", "auto", 16, FREE);
 }
 
 /* Every format's kernels are recorded and replayed: what a replay must not do, such as waiting,
@@ -174,13 +180,13 @@ static void test_every_format(void **state) {
     const struct polyad_format *format = pd_format_at(k);
     const struct polyad_kernels *kernels = pd_kernels_find(format->name, "cuda");
     if (kernels == NULL || pd_walk_of(kernels, PD_OPS_MTTKRP) == NULL) continue;
-    compare_runs(&whole, format->name, "auto", 16, 0);
+    compare_runs(&whole, format->name, "auto", 16, FREE);
     ++count;
   }
   assert_true(count > 8);
-  compare_runs(&whole, "blco", "stream", 16, 0);
-  compare_runs(&whole, "modecopy", "paper", 16, 0);
-  compare_runs(&whole, "flycoo", "no-remap", 16, 0);
+  compare_runs(&whole, "blco", "stream", 16, FREE);
+  compare_runs(&whole, "modecopy", "paper", 16, FREE);
+  compare_runs(&whole, "flycoo", "no-remap", 16, FREE);
 }
 
 GPU_TESTS(cmocka_unit_test(test_ill_posed), cmocka_unit_test(test_summed_residuals),

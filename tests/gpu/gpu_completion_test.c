@@ -88,7 +88,8 @@ static polyad_cp_complete_options options_of(int number) {
   options.rank = number % 3 == 0 ? 3 : 17;
   options.method = number % 2 ? POLYAD_COMPLETE_CCD : POLYAD_COMPLETE_ALS;
   options.biases = number / 2 % 2;
-  options.nonnegative = number / 4 % 2;
+  options.nonnegative = number / 4 % 4 == 1;
+  options.nonnegative_modes = number / 4 % 4 == 3 ? 1u << 1 | 1u << 3 : 0;
   options.ridge = 1;
   options.validation_share = number % 5 ? 0.1 : 0;
   options.patience = 100;

@@ -104,6 +104,7 @@ def main():
             return SKIPPED
         check_method(command, gpus, (), (2, 3, 4))
         check_method(command, gpus, ("--nonnegative",), (2,))
+        check_method(command, gpus, ("--nonnegative=1,3",), (2,))
         check_checkpoint(command)
         check_errors(command)
         command.run(1, "generate", "x.ptn", "--dims", "400,300,500", "--rank", "3", "--poisson", "--nnz", "90000",

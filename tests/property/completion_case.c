@@ -62,8 +62,7 @@ static void make_factors(struct setting *s, size_t rank) {
                                     .ridge = s->variant.nonnegative ? 100 : 0.75,
                                     .bias_ridge = 0.5,
                                     .ridge_by_count = s->variant.by_count,
-                                    .nonnegative = s->variant.nonnegative,
-                                    .nonnegative_modes = s->variant.nonnegative ? UINT32_MAX : 0};
+                                    .nonnegative = s->variant.nonnegative ? UINT32_MAX : 0};
   for (int n = 0; n < s->fitted.order; ++n) {
     uint64_t rows = s->plain->dims[n], count = rows * s->fitted.columns;
     s->factor[n] = malloc(count * sizeof(double));

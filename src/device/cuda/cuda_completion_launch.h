@@ -22,7 +22,8 @@ struct pd_gpu_completed {
   uint64_t rows[16];
   int order, rank, columns;
   double ridge, bias_ridge;
-  int ridge_by_count, nonnegative;
+  int ridge_by_count;
+  unsigned nonnegative; /* a bit per mode */
 };
 
 /** struct pd_row_piece. */

@@ -325,7 +325,7 @@ __device__ static void solve_row(const pd_gpu_completion_rows &job, const System
     system.x[r] = row[r];
   }
   __syncthreads();
-  if (model.nonnegative)
+  if (model.nonnegative >> job.mode & 1)
     solve_bounded_system(system, model.rank, system.inverse);
   else if (solve_system(system) && threadIdx.x == 0)
     atomicAdd(job.fallbacks, 1ull);

@@ -139,7 +139,7 @@ static __global__ void __launch_bounds__(ROW_THREADS)
       *x = 0;
     else if (square > 0)
       *x = slope / square;
-    if (job.model.nonnegative && !job.bias && *x < 0) *x = 0;
+    if ((job.model.nonnegative >> job.mode & 1) && !job.bias && *x < 0) *x = 0;
   }
 }
 
