@@ -268,17 +268,32 @@ static const struct cli_option *find(const struct cli_usage *usage, int result) 
   return NULL;
 }
 
+/* An argument too many may be the file behind a list that a blank parts from its option. */
+static int fail_argument(const struct cli_usage *usage, const char *argument, const char *first,
+                         const void *into) {
+  char quoted[CLI_QUOTE_BYTES], list[CLI_QUOTE_BYTES];
+  for (int k = 0; k < usage->option_count; ++k) {
+    const struct cli_option *option = &usage->options[k];
+    if (option->kind != CLI_MODES) continue;
+    const char *given = *(const char *const *)((const char *)into + option->offset);
+    if (given != NULL && strcmp(given, CLI_ALL_MODES) == 0)
+      return cli_usage_error("argument %s is one too many; a list of modes is joined to its option "
+                             "by =: --%s=MODES, not --%s %s",
+                             cli_quote(quoted, argument), option->name, option->name,
+                             cli_quote(list, first));
+  }
+  return cli_usage_error("argument %s is one too many; usage: polyad %s %s",
+                         cli_quote(quoted, argument), usage->command, usage->synopsis);
+}
+
 /* Those that are no options, from optind on. */
-static int check_arguments(const struct cli_usage *usage, int argc, char **argv) {
-  char quoted[CLI_QUOTE_BYTES];
+static int check_arguments(const struct cli_usage *usage, int argc, char **argv, const void *into) {
   int arguments = argc - optind;
   if (arguments < usage->least_arguments)
     return cli_usage_error("an argument is missing; usage: polyad %s %s", usage->command,
                            usage->synopsis);
   if (arguments > usage->most_arguments)
-    return cli_usage_error("argument %s is one too many; usage: polyad %s %s",
-                           cli_quote(quoted, argv[optind + usage->most_arguments]), usage->command,
-                           usage->synopsis);
+    return fail_argument(usage, argv[optind + usage->most_arguments], argv[optind], into);
   for (int k = optind; k < argc; ++k)
     if (argv[k][0] == '\0')
       return cli_usage_error("an argument is empty; usage: polyad %s %s", usage->command,
@@ -315,5 +330,5 @@ int cli_parse(const struct cli_usage *usage, int argc, char **argv, void *into, 
   *first = optind;
   for (int k = optind; k < argc; ++k)
     cli_parsed_add(NULL, argv[k]);
-  return check_arguments(usage, argc, argv);
+  return check_arguments(usage, argc, argv, into);
 }

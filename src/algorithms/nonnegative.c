@@ -3,8 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* In a checkpoint a set that is neither none nor all comes behind this number. */
-enum { SOME_MODES = 4 };
+/* What a checkpoint says of the modes; a set that is neither none nor all is added to SOME_MODES.
+ */
+enum { NO_MODE, ALL_MODES, NO_MODE_AND_HALF_ROWS, SOME_MODES = 4 };
 
 polyad_status pd_nonnegative_check(polyad_context *context, uint32_t some, int order) {
   for (int n = order; n < 32; ++n)
@@ -15,10 +16,17 @@ polyad_status pd_nonnegative_check(polyad_context *context, uint32_t some, int o
   return POLYAD_OK;
 }
 
-/* "in modes 0,2", or the number itself. */
+/* "in modes 0,2" and the like; what no checkpoint says is shown as the number. */
 static void nonnegative_words(polyad_context *context, double value,
                               char text[PD_OPTION_TEXT_BYTES]) {
   double most = SOME_MODES + (double)pd_nonnegative_modes(1, 0, POLYAD_MAX_ORDER);
+  if (value == NO_MODE || value == ALL_MODES || value == NO_MODE_AND_HALF_ROWS) {
+    snprintf(text, PD_OPTION_TEXT_BYTES, "%s",
+             value == ALL_MODES ? "in all modes"
+             : value == NO_MODE ? "in no mode"
+                                : "in no mode, and half rows");
+    return;
+  }
   snprintf(text, PD_OPTION_TEXT_BYTES, "%.17g", value);
   if (!(value > SOME_MODES && value <= most) || value != floor(value)) return;
   uint32_t modes = (uint32_t)value - SOME_MODES;
@@ -33,7 +41,7 @@ static void nonnegative_words(polyad_context *context, double value,
 polyad_status pd_nonnegative_archive(struct pd_archive *archive, uint32_t modes, int order,
                                      bool half) {
   double code = (double)modes + SOME_MODES;
-  if (modes == 0) code = half ? 2 : 0;
-  if (pd_nonnegative_everywhere(modes, order)) code = 1;
+  if (modes == 0) code = half ? NO_MODE_AND_HALF_ROWS : NO_MODE;
+  if (pd_nonnegative_everywhere(modes, order)) code = ALL_MODES;
   return pd_archive_option_in_words(archive, "nonnegative", code, nonnegative_words);
 }

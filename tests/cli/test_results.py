@@ -180,6 +180,13 @@ def test_cpd_nonnegative_modes_that_are_none(polyad, modes):
     polyad.fails(2, "cpd", "x.csv", "-r", "2", "--nonnegative=", says="--nonnegative= is empty; expected MODES")
 
 
+def test_a_blank_before_a_list_of_modes(polyad):
+    polyad.write("x.csv", SIGNED)
+    polyad.fails(2, "cpd", "--nonnegative", "1,3", "x.csv", "-r", "2",
+                 says="joined to its option by =: --nonnegative=MODES, not --nonnegative '1,3'")
+    polyad.fails(2, "cpd", "--nonnegative=1,3", "x.csv", "y.csv", "-r", "2", says="one too many; usage: polyad cpd")
+
+
 def test_names_with_commas_are_modes(polyad):
     polyad.write("x.csv", SIGNED.replace("a,day,c", '"a,day",day,a', 1))
     for words, modes in (("a,day", [1]), ("a,day,day", [1, 2]), ("day,a", [2, 3]), ("a,a,day", [1, 3])):
@@ -193,8 +200,8 @@ def test_a_resumed_run_has_the_same_modes_nonnegative(polyad):
     polyad.ok(*run, "--nonnegative=1,3", "--checkpoint", "state")
     polyad.ok(*run, "--nonnegative=c,a", "--resume", "state")
     for other, says in (("--nonnegative=1", "nonnegative in modes 1,3; expected in modes 1"),
-                        ("--nonnegative", "nonnegative in modes 1,3; expected 1"),
-                        ("-q", "nonnegative in modes 1,3; expected 0")):
+                        ("--nonnegative", "nonnegative in modes 1,3; expected in all modes"),
+                        ("-q", "nonnegative in modes 1,3; expected in no mode")):
         polyad.fails(1, *run, other, "--resume", "state", says=says)
 
 
