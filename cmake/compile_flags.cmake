@@ -65,10 +65,6 @@ if(POLYAD_SANITIZE)
   if(POLYAD_SANITIZE MATCHES "undefined")
     list(APPEND POLYAD_KERNEL_OPTIONS -fno-sanitize=undefined)
   endif()
-  if(POLYAD_SANITIZE MATCHES "address" AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
-    # The same checks as calls: written out at each access they take three quarters of the time.
-    list(APPEND POLYAD_KERNEL_OPTIONS --param=asan-instrumentation-with-call-threshold=0)
-  endif()
   if(POLYAD_FUZZ)
     # Targets read files. Kernels, which take the build's longest minutes, run under AddressSanitizer
     # in the tests.
