@@ -32,8 +32,12 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_measurement_create(polyad_context
                                                                   uint64_t rank,
                                                                   const void *const *factors,
                                                                   polyad_measurement **measurement);
-/** The same for the tensor-times-matrix chain, with factors of ranks[n] columns in mode n.
- *  @return also POLYAD_UNSUPPORTED when the format has no such kernel on the plan's device */
+/** Prepares runs of the tensor-times-matrix chain on `plan`, which must outlive the measurement.
+ *  @param ranks    numbers of columns: one per mode
+ *  @param factors  one matrix per mode, I_n x ranks[n], row major, of the plan's type; copied
+ *  @param[out] measurement  destroyed with polyad_measurement_destroy()
+ *  @return POLYAD_UNSUPPORTED when the format has no such kernel on the plan's device, and the
+ * errors of polyad_measurement_create() */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_ttmc_measurement_create(
     polyad_context *context, const polyad_plan *plan, const uint64_t *ranks,
     const void *const *factors, polyad_measurement **measurement);

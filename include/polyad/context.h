@@ -149,7 +149,7 @@ POLYAD_API void polyad_clear_cancel(polyad_context *context);
 /** Text of the last error of this context, such as "x.tns:4:7: error: 'nan' is not a finite
  *  number; expected a value"; "" when there was none. Valid until the context's next call. */
 POLYAD_API const char *polyad_last_error(const polyad_context *context);
-/** The same with its parts. */
+/** The last error of this context in its parts: status, text, and where in which file. */
 POLYAD_API polyad_error polyad_last_error_record(const polyad_context *context);
 
 #ifdef __cplusplus

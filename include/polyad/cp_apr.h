@@ -16,7 +16,7 @@ typedef enum polyad_apr_method {
   POLYAD_APR_MU = 0,   /**< multiplicative update (Chi and Kolda 2012, algorithm 3) */
   POLYAD_APR_PDNR = 1, /**< projected damped Newton on every row (Hansen, Plantenga and Kolda 2015,
                             algorithm 3) */
-  POLYAD_APR_PQNR = 2  /**< projected quasi-Newton (L-BFGS) on every row (the same, algorithm 4) */
+  POLYAD_APR_PQNR = 2 /**< projected quasi-Newton (L-BFGS) on every row (that paper, algorithm 4) */
 } polyad_apr_method;
 
 /** Options of polyad_cp_apr(); names in parentheses are the Tensor Toolbox's. Start from

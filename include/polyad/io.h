@@ -165,7 +165,8 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_tensor_write(polyad_context *cont
 POLYAD_API POLYAD_CHECKED polyad_status polyad_ktensor_read(polyad_context *context,
                                                             const char *path, polyad_type type,
                                                             polyad_ktensor **ktensor);
-/** The same, with the names and labels that the file has.
+/** Reads a Kruskal tensor as polyad_ktensor_read() does, and the names of its modes and the labels
+ *  of its indices where the file has some.
  *  @param[out] outline  a tensor without nonzeros that has names and labels (see
  *  polyad_tensor_outline()), destroyed with polyad_tensor_destroy(); NULL when the file has none */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_ktensor_read_labelled(polyad_context *context,
@@ -179,8 +180,9 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_ktensor_read_labelled(polyad_cont
 POLYAD_API POLYAD_CHECKED polyad_status polyad_ktensor_write(polyad_context *context,
                                                              const polyad_ktensor *ktensor,
                                                              const char *path);
-/** The same; formats that keep names and labels have those of `tensor` (NULL: none), whose dims are
- *  the model's. */
+/** Writes a Kruskal tensor as polyad_ktensor_write() does, with the names of modes and the labels
+ * of indices of `tensor`, where the file format keeps them.
+ *  @param tensor  of the model's dims, or NULL for no names and labels */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_ktensor_write_labelled(polyad_context *context,
                                                                       const polyad_ktensor *ktensor,
                                                                       const polyad_tensor *tensor,
@@ -199,7 +201,8 @@ polyad_ktensor_write_directory(polyad_context *context, const polyad_ktensor *kt
 POLYAD_API POLYAD_CHECKED polyad_status polyad_ttensor_read(polyad_context *context,
                                                             const char *path, polyad_type type,
                                                             polyad_ttensor **ttensor);
-/** The same, with names and labels, as polyad_ktensor_read_labelled() has them. */
+/** Reads a Tucker tensor as polyad_ttensor_read() does, with the names and labels that
+ *  polyad_ktensor_read_labelled() describes. */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_ttensor_read_labelled(polyad_context *context,
                                                                      const char *path,
                                                                      polyad_type type,
@@ -209,7 +212,8 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_ttensor_read_labelled(polyad_cont
 POLYAD_API POLYAD_CHECKED polyad_status polyad_ttensor_write(polyad_context *context,
                                                              const polyad_ttensor *ttensor,
                                                              const char *path);
-/** The same with names and labels, as polyad_ktensor_write_labelled() has them. */
+/** Writes a Tucker tensor as polyad_ttensor_write() does, with the names and labels that
+ *  polyad_ktensor_write_labelled() describes. */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_ttensor_write_labelled(polyad_context *context,
                                                                       const polyad_ttensor *ttensor,
                                                                       const polyad_tensor *tensor,

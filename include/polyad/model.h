@@ -67,11 +67,15 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_ktensor_arrange(polyad_context *c
  *  Tensor Toolbox's fixsigns does. */
 POLYAD_API void polyad_ktensor_fix_signs(polyad_ktensor *ktensor);
 
-/** Frobenius norm of the full tensor, from Gram matrices. */
+/** Frobenius norm of the full tensor that the model stands for, from the Gram matrices of its
+ *  factors: R^2 numbers a mode, whatever the dims (Kolda and Bader 2009, section 2.4).
+ *  @return POLYAD_OK, POLYAD_OUT_OF_MEMORY or POLYAD_MEMORY_LIMIT */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_ktensor_norm(polyad_context *context,
                                                             const polyad_ktensor *ktensor,
                                                             double *norm);
-/** Inner product with a sparse tensor of the same dims, summed in double. */
+/** Inner product of the model with a sparse tensor of the same dims: the sum, in double, of the
+ *  tensor's values times the model's at their coordinates.
+ *  @return POLYAD_MISMATCH for other dims, POLYAD_OUT_OF_MEMORY or POLYAD_MEMORY_LIMIT */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_ktensor_innerprod(polyad_context *context,
                                                                  const polyad_ktensor *ktensor,
                                                                  const polyad_tensor *tensor,
@@ -97,11 +101,14 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_ktensor_top(polyad_context *conte
                                                            const polyad_ktensor *ktensor, int mode,
                                                            uint64_t component, uint64_t count,
                                                            uint64_t *indices);
-/** Factor match score of two models of the same dims: components are paired greedily by the
- *  product of |cosines| times 1 - |la - lb| / max(la, lb); the mean over b's components, in
- *  0..1. `a` may have more components than `b` (else they are swapped). With
- *  `weights` = 0 the penalty factor is left out. `matching` (may be NULL) gets, for each
- *  component of the model with fewer components, the index of its partner. */
+/** Factor match score of two models of the same dims, from 0 to 1. A pair of components scores the
+ *  product over the modes of its columns' |cosines|, times 1 - |la - lb| / max(la, lb) of its
+ * weights. Pairs are formed greedily, the best first; the score is the mean over the components of
+ * the model that has fewer.
+ *  @param weights   0: the factor of the weights is left out
+ *  @param[out] matching  the partner of each component of the model that has fewer (of b where both
+ *                        have as many); NULL: not wanted
+ *  @return POLYAD_MISMATCH for other dims, POLYAD_OUT_OF_MEMORY or POLYAD_MEMORY_LIMIT */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_ktensor_score(polyad_context *context,
                                                              const polyad_ktensor *a,
                                                              const polyad_ktensor *b, int weights,

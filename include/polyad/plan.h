@@ -178,7 +178,7 @@ typedef struct polyad_team_info {
 
 /** Tells what this member of a team has and has done. No other member is asked. */
 POLYAD_API void polyad_plan_team_info(const polyad_plan *plan, polyad_team_info *info);
-/** The same of all members, to all of them, each of which makes this call.
+/** Tells every member of a team what all members have and have done. All of them make this call.
  *  @param[out] members  as many as the team has, by rank; without a team one
  *  @return POLYAD_INVALID_ARGUMENT, or the failure of a member */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_plan_team_gather(polyad_context *context,

@@ -121,9 +121,9 @@ typedef struct polyad_run_info {
   double seconds_mttkrp_total[POLYAD_MAX_ORDER]; /**< sum over the iterations */
   double seconds_phi[POLYAD_MAX_ORDER]; /**< CP-APR: mean per mode and outer iteration, all its
                                              inner iterations; with PDNR and PQNR the rows */
-  double seconds_pi[POLYAD_MAX_ORDER];  /**< the same of storing Pi */
-  double seconds_kkt[POLYAD_MAX_ORDER]; /**< the same of checking for convergence */
-  double seconds_mu[POLYAD_MAX_ORDER];  /**< the same of multiplying by Phi */
+  double seconds_pi[POLYAD_MAX_ORDER];  /**< CP-APR: mean of storing Pi, likewise */
+  double seconds_kkt[POLYAD_MAX_ORDER]; /**< CP-APR: mean of checking for convergence */
+  double seconds_mu[POLYAD_MAX_ORDER];  /**< CP-APR: mean of multiplying the factor by Phi */
   int threads; /**< of the CPU that kernels over nonzeros used: those of the context, or fewer where
                     nonzeros times columns are too few to keep them busy */
   int best_restart;            /**< which start was best, from 0 */

@@ -31,8 +31,8 @@ typedef struct polyad_scale_options {
   double host_bytes_per_second;    /**< that a host's memory reads and writes, together, for all
                                         its processes; 0 (default): not known, and no times are
                                         predicted for several processes of a host */
-  double process_bytes_per_second; /**< the same for one process alone on its host; 0 (default): as
-                                        much as the host */
+  double process_bytes_per_second; /**< that one process alone on a host reads and writes; 0
+                                        (default): as much as the host */
   double host_speedup; /**< how many times as fast as one process the processors of a host are with
                             all of its processes; 0 (default): as many times as there are processes
                           */
