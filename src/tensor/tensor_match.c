@@ -313,14 +313,17 @@ static polyad_status name_mode(struct match *match, int mode, polyad_tensor *mat
 
 /* ---- the public function -------------------------------------------------------------------- */
 
-static polyad_status tensor_match_check(polyad_context *context, const polyad_ktensor *model,
-                                        const polyad_tensor *labels, const polyad_tensor *tensor) {
-  int order = model != NULL ? model->order : labels->order;
-  if (tensor->order != order)
-    return pd_fail(context, POLYAD_MISMATCH, "the %s has %d modes and the tensor %d",
-                   model != NULL ? "model" : "other tensor", order, tensor->order);
-  for (int n = 0; model != NULL && labels != NULL && n < order; ++n)
-    if (labels->order != order || labels->dims[n] != model->dims[n])
+static polyad_status tensor_match_check(polyad_context *context, const char *other, int order,
+                                        const polyad_tensor *tensor) {
+  if (tensor->order == order) return POLYAD_OK;
+  return pd_fail(context, POLYAD_MISMATCH, "the %s has %d modes and the tensor %d", other, order,
+                 tensor->order);
+}
+
+static polyad_status match_check_model_labels(polyad_context *context, const polyad_ktensor *model,
+                                              const polyad_tensor *labels) {
+  for (int n = 0; n < model->order; ++n)
+    if (labels->order != model->order || labels->dims[n] != model->dims[n])
       return pd_fail(context, POLYAD_MISMATCH, "labels of other dims than the model's");
   return POLYAD_OK;
 }
@@ -335,7 +338,9 @@ polyad_status polyad_tensor_match(polyad_context *context, const polyad_ktensor 
                 matched != NULL,
             "model, tensor, options or matched is NULL");
   *matched = NULL;
-  PD_TRY(tensor_match_check(context, model, labels, tensor));
+  PD_TRY(model != NULL ? tensor_match_check(context, "model", model->order, tensor)
+                       : tensor_match_check(context, "other tensor", labels->order, tensor));
+  if (model != NULL && labels != NULL) PD_TRY(match_check_model_labels(context, model, labels));
   struct match match = {.context = context,
                         .dims = model != NULL ? model->dims : labels->dims,
                         .labels = labels,
