@@ -10,8 +10,8 @@ set(POLYAD_ISA_OPTIONS_avx2 -mavx2 -mfma)
 set(POLYAD_ISA_OPTIONS_avx512 -mavx512f -mavx512dq -mavx512vl -mavx512bw -mavx2 -mfma
   -mprefer-vector-width=512)
 
-# Under sanitizers, sets that this machine's processor has not: what cannot run here needs no checks,
-# which take a fifth of the build's time.
+# Instruction sets that the processor of this machine lacks. Under sanitizers their kernels, which no
+# test can run here, are compiled without checks: those would take a fifth of the build's time.
 set(POLYAD_ISAS_ABSENT)
 if(POLYAD_SANITIZE AND NOT CMAKE_CROSSCOMPILING AND EXISTS /proc/cpuinfo)
   file(STRINGS /proc/cpuinfo cpu_flags REGEX "^flags" LIMIT_COUNT 1)

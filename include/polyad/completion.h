@@ -92,8 +92,7 @@ POLYAD_API void polyad_cp_complete_options_init(polyad_cp_complete_options *opti
  *  @param[out] info   may be NULL
  *  @return POLYAD_INVALID_ARGUMENT; POLYAD_MISMATCH (weights of other cells, validation outside the
  *  plan's dims, initial model or checkpoint of another tensor or rank); POLYAD_UNSUPPORTED for a
- *  plan on another device or on two, for SGD on a GPU, for CCD there with some modes nonnegative
- *  and some not, for ALS there with more than 1024 columns
+ *  plan on another device or on two, for SGD on a GPU, for ALS there with more than 1024 columns
  *  (rank, and one with biases), or for a mode longer than 2^32; POLYAD_NUMERICAL;
  *  POLYAD_MEMORY_LIMIT, POLYAD_OUT_OF_MEMORY, POLYAD_IO */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_cp_complete(

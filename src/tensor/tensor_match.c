@@ -25,7 +25,7 @@ struct translation {
 
 struct match {
   polyad_context *context;
-  const uint64_t *dims; /* the model's */
+  const uint64_t *dims; /* of the model, or of the labels where there is no model */
   const polyad_tensor *labels, *tensor;
   const polyad_match_options *options;
   struct translation mode[POLYAD_MAX_ORDER];
