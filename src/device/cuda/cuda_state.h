@@ -27,7 +27,7 @@ struct pd_cuda_state {
   uint64_t total_bytes; /* of its memory */
   pthread_mutex_t lock; /* guards all below but the atomics */
   bool ready;           /* stream and staging exist */
-  bool begun;           /* a thread has made the driver's context; to be read once it was joined */
+  bool begun;           /* a thread made the driver's context: see pd_cuda_end_beginning() */
   atomic_bool lost;
   /* Seconds after which a member of a team has given up waiting for others in NCCL: what the GPU
    * then did with data that have not come tells nothing, so every call fails until the team ends.
@@ -61,7 +61,7 @@ polyad_status pd_cuda_check(polyad_context *context, struct pd_cuda_state *state
 polyad_status pd_cuda_enter(polyad_context *context, struct pd_cuda_state *state);
 /** Lets a thread make the driver's context of a GPU; the next calls for that GPU do nothing. */
 void pd_cuda_begin(const struct pd_device *device);
-/** Waits for the threads that do so. */
+/** Waits for the threads that do so; `begun` of every GPU is then known. */
 void pd_cuda_end_beginning(void);
 static inline struct pd_cuda_state *pd_cuda_state_of(const struct pd_device *device) {
   return device->state;
