@@ -53,7 +53,8 @@ def test_processes_find_what_one_finds(tmp_path, size):
     done = subprocess.run([MPIRUN, "--oversubscribe", "--allow-run-as-root", "-n", str(size),
                            sys.executable, "program.py", "x.ptn", "found.npz"], cwd=tmp_path,
                           env={**os.environ, "OMP_NUM_THREADS": "1", "OMPI_MCA_btl": "self,vader",
-                               "OMPI_MCA_mpi_yield_when_idle": "1"},
+                               "OMPI_MCA_mpi_yield_when_idle": "1",
+                               "OMPI_MCA_orte_tmpdir_base": str(tmp_path)},  # shared with no other run
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=100, text=True)
     assert done.returncode == 0, done.stdout
     with np.load(tmp_path / "found.npz") as found:
@@ -98,7 +99,8 @@ def test_processes_of_one_machine_divide_its_processors(tmp_path):
     done = subprocess.run([MPIRUN, "--oversubscribe", "--allow-run-as-root", "--bind-to", "none", "-n", "2",
                            sys.executable, "program.py", "x.ptn"], cwd=tmp_path,
                           env={**environment, "OMPI_MCA_btl": "self,vader",
-                               "OMPI_MCA_mpi_yield_when_idle": "1"},
+                               "OMPI_MCA_mpi_yield_when_idle": "1",
+                               "OMPI_MCA_orte_tmpdir_base": str(tmp_path)},  # shared with no other run
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=100, text=True)
     assert done.returncode == 0, done.stdout
     share = max(1, alone // 2)

@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 
 import pytest
@@ -20,6 +21,9 @@ pytestmark = pytest.mark.skipif(bool(os.environ.get("POLYAD_SANITIZE")),
 SIZES = (2, 3, 4, 7, 8)
 OPTIONS = {"openmpi": ["--oversubscribe", "--allow-run-as-root"], "mpich": []}
 launcher = []  # of the MPI under test
+# Open MPI's launchers that start and end at the same time in one folder take it away from each other:
+# each test program has its own.
+scratch = tempfile.TemporaryDirectory(prefix="mpi-")
 
 
 def launcher_of(mpi):
@@ -47,7 +51,7 @@ def environment():
     found = {k: v for k, v in os.environ.items()
              if not k.startswith(("OMP_", "OMPI_", "PMI", "HYDRA_", "LC_"))}
     return {**found, "OMP_NUM_THREADS": "1", "OMPI_MCA_mpi_yield_when_idle": "1",
-            "OMPI_MCA_btl": "self,vader"}
+            "OMPI_MCA_btl": "self,vader", "OMPI_MCA_orte_tmpdir_base": scratch.name}
 
 
 def run(polyad, size, *arguments, timeout=60, launch=()):
