@@ -3,6 +3,7 @@
  * squared residual, with Gram matrices in place of sums. An index of counts has the p-value of
  * Simes over its cells. */
 #include "algorithms/anomalies.h"
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@ struct units {
   double *value, *expected; /* of each unit; indices of no counts: mean squared residual, none */
   double *p, *score;        /* of each unit that is judged by its cells */
   double *numbers;          /* scratch: of the longest mode */
+  int exponent;             /* mean squared residuals are in units of 4^exponent */
 };
 
 static void choose_modes(const struct pd_anomalies *a, struct units *units) {
@@ -57,34 +59,83 @@ static polyad_status anomaly_indices_find_sums(struct pd_anomalies *a, struct un
 
 /* ---- squared residuals ---------------------------------------------------------------------- */
 
-/* value[] = the mean over the slice's cells of (x - m)^2 = x^2 - 2 x m + m^2. */
+/* An exponent of 2 near that of the largest value and model value: squares are taken in its units.
+ */
+static int find_exponent(const struct pd_anomalies *a) {
+  double largest = 0;
+  int exponent;
+  for (uint64_t p = 0; p < a->tensor->nnz; ++p)
+    largest =
+        fmax(largest, fmax(fabs(pd_tensor_value(a->tensor, p)), fabs(pd_anomaly_expected(a, p))));
+  (void)frexp(largest, &exponent);
+  return exponent;
+}
+
+/* Sum over the cells of index i that are absent, `cells` less `stored`, of m^2: what all cells have
+ * and the stored ones have not. Where that is no more than rounding leaves of the two it is 0. */
+static double absent_squares(uint64_t rank, const double *row, const double *v, double cells,
+                             double stored, double stored_squares) {
+  double squares = 0, size = stored_squares;
+  if (stored == cells) return 0;
+  for (uint64_t r = 0; r < rank; ++r) {
+    for (uint64_t s = 0; s < rank; ++s) {
+      double part = row[r] * v[r * rank + s] * row[s];
+      squares += part;
+      size += fabs(part);
+    }
+  }
+  squares -= stored_squares;
+  return squares > 8 * DBL_EPSILON * sqrt(stored + (double)rank) * size ? squares : 0;
+}
+
+/* Of every unit the sum of (x - m)^2 over its stored cells, their number, and their sum of m^2. */
+static polyad_status square_stored(struct pd_anomalies *a, struct units *units, double *stored,
+                                   double *squares) {
+  for (uint64_t p = 0; p < a->tensor->nnz; ++p) {
+    if (p % 4096 == 0) PD_TRY(pd_stage_tick(&a->stage));
+    double m = ldexp(pd_anomaly_expected(a, p), -units->exponent);
+    double residual = ldexp(pd_tensor_value(a->tensor, p), -units->exponent) - m;
+    for (int k = 0; k < units->mode_count; ++k) {
+      uint64_t u = units->start[k] + pd_tensor_index(a->tensor, units->mode[k], p);
+      units->value[u] += residual * residual;
+      stored[u] += 1;
+      squares[u] += m * m;
+    }
+  }
+  return POLYAD_OK;
+}
+
+/* value[] = the mean over the slice's cells of (x - m)^2, in units of 4^exponent: of stored cells
+ * one by one, since x^2 - 2 x m + m^2 cancels where the model is close. */
 static polyad_status find_squares(struct pd_anomalies *a, struct units *units) {
   uint64_t rank = a->model.rank;
-  double *v, cells = 1;
+  struct pd_double_model scaled = a->model;
+  double *v = NULL, *stored = NULL, *squares = NULL, cells = 1;
   polyad_status status = POLYAD_OK;
-  PD_TRY(PD_NEW(a->context, pd_mul_saturated(rank, rank), &v));
+  units->exponent = find_exponent(a);
+  scaled.weight = NULL;
+  PD_TRY_CLEANUP(PD_NEW(a->context, pd_mul_saturated(rank, rank), &v));
+  PD_TRY_CLEANUP(PD_NEW(a->context, rank, &scaled.weight));
+  PD_TRY_CLEANUP(PD_NEW_ZERO(a->context, unit_count(units), &stored));
+  PD_TRY_CLEANUP(PD_NEW_ZERO(a->context, unit_count(units), &squares));
+  PD_TRY_CLEANUP(square_stored(a, units, stored, squares));
+  for (uint64_t r = 0; r < rank; ++r)
+    scaled.weight[r] = ldexp(a->model.weight[r], -units->exponent);
   for (int n = 0; n < a->tensor->order; ++n)
     cells *= (double)a->tensor->dims[n];
-  for (uint64_t p = 0; p < a->tensor->nnz; ++p) {
-    if (p % 4096 == 0) PD_TRY_CLEANUP(pd_stage_tick(&a->stage));
-    double x = pd_tensor_value(a->tensor, p), part = x * (x - 2 * pd_anomaly_expected(a, p));
-    for (int k = 0; k < units->mode_count; ++k)
-      units->value[units->start[k] + pd_tensor_index(a->tensor, units->mode[k], p)] += part;
-  }
   for (int k = 0; k < units->mode_count; ++k) {
     int n = units->mode[k];
-    pd_double_normal(&a->model, (const double *const *)a->gram, n, -1, v);
+    double each = cells / (double)a->tensor->dims[n];
+    pd_double_normal(&scaled, (const double *const *)a->gram, n, -1, v);
     for (uint64_t i = 0; i < a->tensor->dims[n]; ++i) {
-      const double *row = a->model.factor[n] + i * rank;
-      double *value = &units->value[units->start[k] + i];
-      for (uint64_t r = 0; r < rank; ++r)
-        for (uint64_t s = 0; s < rank; ++s)
-          *value += row[r] * v[r * rank + s] * row[s];
-      *value = fmax(0, *value) / (cells / (double)a->tensor->dims[n]);
+      uint64_t u = units->start[k] + i;
+      units->value[u] +=
+          absent_squares(rank, a->model.factor[n] + i * rank, v, each, stored[u], squares[u]);
+      units->value[u] /= each;
     }
   }
 cleanup:
-  pd_free(a->context, v);
+  PD_FREE(a->context, v, scaled.weight, stored, squares);
   return status;
 }
 
@@ -195,7 +246,7 @@ static polyad_anomaly judge_unit(const struct pd_anomalies *a, const struct unit
   } else {
     pd_anomaly_judge_residual(a, units->score[unit], &row);
     if (index) row.p = row.p_upper;
-    if (index) row.value = sqrt(row.value);
+    if (index) row.value = ldexp(sqrt(row.value), units->exponent);
   }
   return row;
 }
@@ -214,7 +265,7 @@ static polyad_status anomaly_indices_measure(struct pd_anomalies *a, struct unit
     memcpy(units->numbers, units->value + first, count * sizeof *units->numbers);
     pd_robust_scale(count, units->numbers, &center, &scale);
     for (uint64_t i = first; i < first + count; ++i)
-      units->expected[i] = sqrt(center);
+      units->expected[i] = ldexp(sqrt(center), units->exponent);
   }
   return POLYAD_OK;
 }

@@ -19,6 +19,7 @@
 #include "algorithms/updater_add.h"
 #include "algorithms/poisson_row.h"
 #include "core/numbers.h"
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -248,6 +249,19 @@ static polyad_status overflows(const struct pd_addition *a, int mode) {
                  pd_shown_mode(a->context, mode));
 }
 
+/* Whether what is there is so small that its squares are no doubles any more, and the rows that the
+ * sums are solved for mean nothing. */
+static bool vanish(const struct pd_addition *a, const double *q) {
+  bool counts = a->updater->kind == POLYAD_KIND_POISSON;
+  double weight = 0, square = 0;
+  for (uint64_t r = 0; r < a->rank; ++r) {
+    double diagonal = q[r * a->rank + r];
+    weight = fmax(weight, fabs(a->next.weight[r]));
+    square = fmax(square, counts ? diagonal * diagonal : diagonal);
+  }
+  return weight > 0 && square < DBL_MIN / DBL_EPSILON && a->touched->nnz > 0;
+}
+
 static polyad_status solve_other(struct pd_addition *a, int n) {
   const struct pd_updated_mode *before = &a->updater->sums[n];
   struct pd_updated_mode *sums = &a->sums[n];
@@ -268,6 +282,10 @@ static polyad_status solve_other(struct pd_addition *a, int n) {
   if (!pd_all_finite(POLYAD_F64, rank * rank, sums->q) ||
       !pd_all_finite(POLYAD_F64, rows * rank, sums->p))
     return overflows(a, n);
+  if (vanish(a, sums->q))
+    return pd_fail(a->context, POLYAD_NUMERICAL,
+                   "the sums of mode %d underflow; scale the tensor's values",
+                   pd_shown_mode(a->context, n));
   if (counts)
     pd_addition_divide(a, n);
   else

@@ -201,6 +201,21 @@ def test_update_without_labels(polyad):
                  says="mode 3 has indices that the model lacks: 3")
 
 
+@pytest.mark.parametrize("kind", ["signed", "poisson"])
+def test_sums_of_an_update_that_would_vanish_are_an_error(polyad, kind):
+    """Squares of the weights are no numbers any more: the factors would be rounding, or zero."""
+    ones = "matrix\n2\n2 1\n1\n1\n"
+    for exponent, status in ((-400, 0), (-535, 1), (-700, 1)):
+        scale = 2.0 ** exponent
+        polyad.write("far.ktensor", f"ktensor\n3\n2 2 2\n1\n{scale!r}\n{ones * 3}")
+        polyad.write("far.tns", f"1 1 1 {2 * scale!r}\n1 2 2 {scale!r}\n1 2 1 {scale!r}\n")
+        command = ("update", "far.ktensor", "far.tns", "--mode", "1", "--model-kind", kind, "-o", "next.ktensor")
+        if status == 0:
+            assert polyad.json(*command)["fit"] > 0
+        else:
+            polyad.fails(1, *command, says="underflow; scale the tensor's values")
+
+
 def test_wrong_usage_of_update(polyad):
     planted(polyad)
     command = ("update", "model.ptm", "new.csv")
@@ -286,6 +301,33 @@ def test_gaussian(polyad):
     found = polyad.json("anomalies", "model.ktensor", "new.tns", "--model-kind", "gaussian", "--by",
                         "index", "--top", "1", "--precision", "f32", *FEW)
     assert found["rows"][0]["index"] == [4]
+
+
+@pytest.mark.parametrize("scale, size, absent", [
+    (1, 1e-3, False), (1, 1e-10, False), (1, 1e-10, True), (2.0 ** 600, 1e-3, True), (2.0 ** -600, 1e-3, False)])
+def test_mean_squares_of_indices(polyad, scale, size, absent):
+    """Of models that are close x^2 - 2 x m + m^2 cancels, and squares of large or small values are
+    no numbers."""
+    rng = np.random.default_rng(3)
+    dims = (9, 7, 6)
+    factors = [rng.integers(1, 9, (length, 2)) / 8 for length in dims]
+    if absent:
+        factors[1][3] = 0  # cells that the model knows to be 0
+    values = np.einsum("ir,jr,kr->ijk", *factors) * (1 + size * rng.standard_normal(dims))
+    values[4] *= 1 + size
+    lines = [" ".join(str(i + 1) for i in cell) + f" {float(values[tuple(cell)]) * scale!r}\n"
+             for cell in np.argwhere(values)]
+    polyad.write("x.tns", "# dims: 9 7 6\n" + "".join(lines))
+    rows = "".join(f"matrix\n2\n{len(f)} 2\n" + "".join(f"{a!r} {b!r}\n" for a, b in f.tolist()) for f in factors)
+    polyad.write("m.ktensor", f"ktensor\n3\n9 7 6\n2\n{scale!r} {scale!r}\n{rows}")
+    found = polyad.json("anomalies", "m.ktensor", "x.tns", "--by", "index", "--mode", "1", "--top", "9",
+                        "--model-kind", "gaussian", *FEW)
+    residual = values - np.einsum("ir,jr,kr->ijk", *factors)
+    expected = np.sqrt((residual ** 2).mean(axis=(1, 2)))
+    got = {row["index"][0] - 1: row["value"] / scale for row in found["rows"]}
+    # a residual is the difference of two numbers of at most 2, of some 30 roundings each
+    assert [got[i] for i in range(9)] == pytest.approx(expected, abs=60 * 2.0 ** -52, rel=1e-12)
+    assert found["rows"][0]["expected"] / scale == pytest.approx(np.sqrt(np.median(expected ** 2)), rel=1e-4)
 
 
 def test_table_with_labels(polyad):
