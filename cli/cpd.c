@@ -81,6 +81,15 @@ static int check_completion(struct cpd *cpd) {
         "a share such as --validation 0.1, or files that polyad convert changed "
         "together before polyad split",
         whole);
+  if (!isnan(complete->bias_ridge) && !complete->biases)
+    return cli_usage_error("--bias-ridge found without biases; add --biases");
+  if (complete->patience > 0 && complete->validation == NULL)
+    return cli_usage_error("--patience found without cells that the fit does not see; add "
+                           "--validation");
+  if (cpd->session.tune || (strcmp(cpd->format, "auto") != 0 && strcmp(cpd->format, "coo") != 0))
+    return cli_usage_error("--%s found with --absent unknown, which sorts the cells anew and uses "
+                           "no storage format",
+                           cpd->session.tune ? "tune" : "format");
   if (strcmp(cpd->format, "auto") == 0) cpd->format = "coo"; /* the cells are sorted anew */
   if (strcmp(algorithm, "sgd") == 0 && strcmp(cpd->session.device, "auto") == 0)
     cpd->session.device = "cpu"; /* where alone it runs */

@@ -87,18 +87,24 @@ static polyad_status find_values(polyad_context *context, const polyad_ktensor *
 
 /* ---- errors --------------------------------------------------------------------------------- */
 
+/* Errors are squared in units of a power of two near the largest, so that none of values such as
+ * 1e200 overflows and none of 1e-200 vanishes. */
 static void find_errors(const polyad_tensor *tensor, const double *values,
                         polyad_prediction_score *score) {
-  double squares = 0, sizes = 0;
+  double squares = 0, sizes = 0, largest = 0;
+  int exponent;
+  for (uint64_t q = 0; q < tensor->nnz; ++q)
+    largest = fmax(largest, fabs(pd_tensor_value(tensor, q) - values[q]));
+  (void)frexp(largest, &exponent);
   for (uint64_t q = 0; q < tensor->nnz; ++q) {
-    double x = pd_tensor_value(tensor, q), error = x - values[q];
+    double x = pd_tensor_value(tensor, q), error = ldexp(x - values[q], -exponent);
     squares += error * error;
     sizes += fabs(error);
     score->positives += x > 0;
     score->negatives += x == 0;
   }
-  score->rmse = sqrt(squares / (double)tensor->nnz);
-  score->mae = sizes / (double)tensor->nnz;
+  score->rmse = ldexp(sqrt(squares / (double)tensor->nnz), exponent);
+  score->mae = ldexp(sizes / (double)tensor->nnz, exponent);
 }
 
 /* ---- ranking -------------------------------------------------------------------------------- */

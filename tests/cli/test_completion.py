@@ -81,6 +81,25 @@ def test_options_of_completion_need_it(polyad):
                  says="expected als, ccd or sgd")
 
 
+def test_options_that_would_do_nothing_are_refused(polyad):
+    write_model(polyad, "x.tns")
+    command = ("cpd", "x.tns", "-r", "2", "--absent", "unknown")
+    polyad.fails(2, *command, "--bias-ridge", "1", says="add --biases")
+    polyad.fails(2, *command, "--patience", "3", says="add --validation")
+    polyad.fails(2, *command, "--format", "csf", says="--format found with --absent unknown")
+    polyad.fails(2, *command, "--tune", says="--tune found with --absent unknown")
+    polyad.ok(*command, "--format", "coo")
+
+
+@pytest.mark.parametrize("scale", [2.0 ** 600, 2.0 ** -600])
+def test_errors_of_extreme_values(polyad, scale):
+    """Squares of the errors would be infinite, or zero."""
+    polyad.write("m.ktensor", f"ktensor\n2\n1 2\n1\n{scale!r}\nmatrix\n2\n1 1\n1\nmatrix\n2\n2 1\n1\n2\n")
+    polyad.write("x.tns", f"1 1 {4 * scale!r}\n1 2 {6 * scale!r}\n")
+    found = polyad.json("predict", "m.ktensor", "x.tns")
+    assert found["rmse"] == math.sqrt((9 + 16) / 2) * scale and found["mae"] == 3.5 * scale
+
+
 def test_parts_have_all_entries_and_labels(polyad):
     polyad.write("x.csv", "user,item,value\n" + "".join(
         f"u{u},i{i},{(u * i) % 4}\n" for u in range(12) for i in range(10) if (u + i) % 3))
