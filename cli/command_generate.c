@@ -2,6 +2,7 @@
 #include "command.h"
 #include "json.h"
 #include "names.h"
+#include "parsed.h"
 #include "phases.h"
 #include "text.h"
 #include <stdio.h>
@@ -42,6 +43,23 @@ static int check_sizes(struct generate *g) {
   return 0;
 }
 
+/* An option that would do nothing is refused. */
+static int check_uses(const struct generate *g) {
+  static const char *const shape[] = {"skew", "cluster", "nnz"};
+  for (int k = 0; k < 3; ++k) {
+    if (!cli_parsed_has(shape[k])) continue;
+    if (g->like != NULL)
+      return cli_usage_error("--%s found with --like, which has the shape of a published tensor; "
+                             "expected --dims",
+                             shape[k]);
+    if (g->rank > 0 && k < 2)
+      return cli_usage_error("--%s found with --rank, whose model chooses the nonzeros; expected "
+                             "one of them",
+                             shape[k]);
+  }
+  return cli_parsed_has("scale") && g->like == NULL ? cli_usage_error("--scale needs --like") : 0;
+}
+
 static int check(struct generate *g) {
   if ((g->dims == NULL) == (g->like == NULL))
     return cli_usage_error("give either --dims and --nnz, or --like; see polyad generate --help");
@@ -53,6 +71,8 @@ static int check(struct generate *g) {
         "--noise, --poisson and --truth need --rank; see polyad generate --help");
   if (g->structure != NULL && (g->like == NULL || g->rank != 0))
     return cli_usage_error("--structure needs --like and no --rank; see polyad generate --help");
+  int status = check_uses(g);
+  if (status != 0) return status;
   polyad_generate_options_init(&g->options);
   g->options.structure = cli_structure(g->structure);
   g->options.like = g->like;
@@ -65,7 +85,7 @@ static int check(struct generate *g) {
   g->options.type = cli_precision(&g->session);
   if (g->noise > 0 && g->poisson)
     return cli_usage_error("--noise and --poisson exclude each other");
-  int status = cli_check_tensor_name(g->output);
+  status = cli_check_tensor_name(g->output);
   if (status == 0) status = cli_check_model_name("--truth", g->truth, POLYAD_CONTENTS_KTENSOR);
   if (status != 0) return status;
   return g->like != NULL ? cli_check_like(g->like) : check_sizes(g);

@@ -271,11 +271,15 @@ def generate(shape: Sequence[int] | None = None, nnz: int | None = None, *,
     options.structure = structures[structure]
     kept = []
     if like is not None:
+        if shape is not None or nnz is not None or np.any(np.not_equal(skew, 0.0)):
+            raise ValueError("shape, nnz or skew found with like, whose tensor has its own")
         kept.append(ffi.new("char[]", encode(like, "like")))
         options.like, options.scale = kept[-1], real(scale, "scale")
     else:
         if shape is None or nnz is None:
             raise ValueError("give shape and nnz, or the name of a tensor as like")
+        if real(scale, "scale") != 1:
+            raise ValueError("scale needs like, the name of a tensor")
         if not 1 <= len(shape) <= lib.POLYAD_MAX_ORDER:
             raise ValueError(f"shape has {len(shape)} lengths; expected 1 to "
                              f"{lib.POLYAD_MAX_ORDER}")

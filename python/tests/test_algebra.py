@@ -214,6 +214,17 @@ def test_skew_of_numpy():
     assert polyad.generate((9, 9), 20, skew=np.float32(1))[0] == polyad.generate((9, 9), 20, skew=1.0)[0]
 
 
+def test_what_generating_would_not_use():
+    for words, call in {
+            "skew found with like": lambda: polyad.generate(like="uber", skew=1.0),
+            "nnz or skew found with like": lambda: polyad.generate(nnz=9, like="uber"),
+            "scale needs like": lambda: polyad.generate((9, 9), 9, scale=2.0),
+            "skew or cluster found with a rank": lambda: polyad.generate((9, 9), 9, rank=2, skew=1.0),
+            "skew or cluster found with like": lambda: polyad.generate(like="uber", cluster=0.5)}.items():
+        with pytest.raises((ValueError, polyad.Error), match=words):
+            call()
+
+
 def test_integers_out_of_range():
     x = polyad.SparseTensor([[0, 1], [1, 0]], [1.0, 2.0])
     for name, call in {

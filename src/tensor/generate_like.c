@@ -166,10 +166,26 @@ static polyad_status check_structure(polyad_context *context,
   return POLYAD_OK;
 }
 
+/* What would change nothing is refused: a published tensor has its own shape, and of a known model
+ * the model says where nonzeros are. */
+static polyad_status check_idle(polyad_context *context, const polyad_generate_options *options) {
+  bool shaped = options->cluster != 0;
+  for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
+    shaped = shaped || options->skew[n] != 0;
+  if (options->like != NULL && shaped)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
+                   "skew or cluster found with like, whose tensor has its own");
+  if (options->rank != 0 && shaped)
+    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
+                   "skew or cluster found with a rank: the model says where nonzeros are");
+  return POLYAD_OK;
+}
+
 polyad_status pd_generate_resolve(polyad_context *context, const polyad_generate_options *options,
                                   polyad_generate_options *resolved, struct pd_profiles *profiles) {
   *resolved = *options;
   *profiles = (struct pd_profiles){NULL, NULL};
+  PD_TRY(check_idle(context, options));
   if (options->like == NULL) return check_structure(context, options, NULL);
   int k = 0;
   while (k < PUBLISHED && strcmp(all[k].name, options->like) != 0)

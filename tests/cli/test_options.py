@@ -424,6 +424,18 @@ def test_generate(polyad, arguments):
     polyad.fails(2, "generate", "x.tns", *arguments, *(() if has_nnz else ("--nnz", "3")))
 
 
+@pytest.mark.parametrize("arguments, says", [
+    (("--like", "uber", "--skew", "1"), "--skew found with --like"),
+    (("--like", "uber", "--cluster", "0.5"), "--cluster found with --like"),
+    (("--like", "uber", "--nnz", "9"), "--nnz found with --like"),
+    (("--dims", "9,9", "--nnz", "9", "--rank", "2", "--skew", "1"), "--skew found with --rank"),
+    (("--dims", "9,9", "--nnz", "9", "--rank", "2", "--poisson", "--cluster", "0.5"),
+     "--cluster found with --rank"),
+    (("--dims", "9,9", "--nnz", "9", "--scale", "2"), "--scale needs --like")])
+def test_generate_refuses_what_would_do_nothing(polyad, arguments, says):
+    polyad.fails(2, "generate", "x.tns", *arguments, says=says)
+
+
 def test_generate_needs_a_count(polyad):
     polyad.fails(2, "generate", "x.tns", "--dims", "9,9", says="nnz")
 

@@ -67,6 +67,7 @@ static void files_hold_the_tensor(void **state) {
   options[2] = options[0];
   options[2].nnz = 3000;
   options[2].rank = 2;
+  options[2].skew[2] = options[2].cluster = 0;
   for (int c = 0; c < 3; ++c)
     for (int k = 0; k < 4; ++k) {
       polyad_tensor *x;

@@ -407,6 +407,10 @@ static void bad_options_are_named(void **state) {
   EXPECT(options.poisson = 1, "need a rank");
   EXPECT((options.rank = 2, options.noise = -1), "noise -1");
   EXPECT((options.rank = 2, options.noise = 1, options.poisson = 1), "their own noise");
+  EXPECT((options.rank = 2, options.skew[1] = 1), "skew or cluster found with a rank");
+  EXPECT((options.rank = 2, options.cluster = 0.5), "skew or cluster found with a rank");
+  EXPECT((options.like = "uber", options.skew[1] = 1), "skew or cluster found with like");
+  EXPECT((options.like = "uber", options.cluster = 0.5), "skew or cluster found with like");
   EXPECT(options.like = "netflix", "'netflix'; expected amazon, delicious");
   EXPECT((options.like = "uber", options.scale = 0), "scale 0 of uber");
   EXPECT((options.like = "uber", options.scale = NAN), "scale nan");
@@ -457,6 +461,7 @@ static void allocations_may_fail(void **state) {
   polyad_generate_options options = options_of(3, dims, 500);
   options.skew[0] = 1;
   assert_true(sweep_failures(make, &options, 2) > 6);
+  options.skew[0] = 0;
   options.rank = 2;
   assert_true(sweep_failures(make, &options, 2) > 10);
   options.poisson = 1;
