@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ._arguments import items, known, single
 from ._context import mode_order
 from ._keys import Keys, infer
 from ._types import Collapse, Mode
@@ -255,11 +256,10 @@ def _with_t(time: Any) -> str:
 
 def collapse(x: Any, modes: Mode | Sequence[Mode] | None, how: Collapse) -> Any:
     """One value of all nonzeros that differ in these modes alone."""
-    if how not in REDUCE:
+    if not known(how, REDUCE):
         raise ValueError(f"how={how!r} found; expected one of {', '.join(REDUCE)}")
     gone = set(range(x.ndim)) if modes is None else {
-        x._mode(mode) for mode in ([modes] if isinstance(modes, (int, str)) or np.ndim(modes) == 0
-                                   else modes)}
+        x._mode(mode) for mode in ([modes] if single(modes) else items(modes, "modes", "numbers or names"))}
     if len(gone) == x.ndim:
         if x.nnz == 0 and how not in ("sum", "count"):
             raise ValueError(f"the tensor has no nonzeros, and so no {how}; expected at least one")
@@ -329,7 +329,7 @@ def groupby(x: Any, mode: Mode, groups: Any) -> Any:
     elif callable(groups):
         given = [groups(name) for name in names]
     else:
-        given = list(groups)
+        given = items(groups, "groups", "groups")
     if len(given) != x.shape[along]:
         raise ValueError(f"{len(given)} groups are given; expected {x.shape[along]}, one for each "
                          f"index of mode {along}")

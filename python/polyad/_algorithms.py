@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ._arguments import items, known, single
 from ._context import Callback, Context, context, encode, index, real, seed_number, switch
 from ._convert import array
 from ._errors import text
@@ -135,11 +136,11 @@ def mttkrp(x: Any, factors: Sequence[npt.ArrayLike] | KruskalTensor, mode: int, 
     ------
     ValueError, TypeError, polyad.Error
     """
-    matrices: list[Any] = list(
-        factors.factors if isinstance(factors, KruskalTensor) else factors)
+    matrices: list[Any] = items(
+        factors.factors if isinstance(factors, KruskalTensor) else factors, "factors", "matrices")
     if len(matrices) < 1:
         raise ValueError("no factors are given")
-    other = array(matrices[0 if index(mode, "mode") % len(matrices) else -1])
+    other = array(matrices[0 if index(mode, "mode") % len(matrices) else -1], "one of the factors")
     rank = other.shape[-1] if other.ndim == 2 else 1
     _, plan = plan_of(x, rank_argument(rank), format=format, precision=precision, device=device,
                       threads=threads, variant=variant)
@@ -176,12 +177,13 @@ def gcp_objective(x: Any, factors: Sequence[npt.ArrayLike] | KruskalTensor, loss
     ------
     ValueError, TypeError, polyad.Error
     """
-    matrices: list[Any] = list(factors.factors if isinstance(factors, KruskalTensor) else factors)
+    matrices: list[Any] = items(
+        factors.factors if isinstance(factors, KruskalTensor) else factors, "factors", "matrices")
     if len(matrices) < 1:
         raise ValueError("no factors are given")
     if isinstance(factors, KruskalTensor):
         matrices[0] = matrices[0] * factors.weights
-    first = array(matrices[0])
+    first = array(matrices[0], "factor 0")
     rank = first.shape[-1] if first.ndim == 2 else 1
     _, plan = plan_of(x, rank_argument(rank), format=format, precision=precision, device=device,
                       threads=threads, variant=variant, kernel="phi")
@@ -266,25 +268,26 @@ def generate(shape: Sequence[int] | None = None, nnz: int | None = None, *,
     lib.polyad_generate_options_init(options)
     structures = {"auto": lib.POLYAD_STRUCTURE_AUTO, "fibers": lib.POLYAD_STRUCTURE_FIBERS,
                   "flat": lib.POLYAD_STRUCTURE_FLAT}
-    if structure not in structures:
+    if not known(structure, structures):
         raise ValueError(f"structure {structure!r}; expected one of {', '.join(structures)}")
     options.structure = structures[structure]
-    kept = []
+    kept, scale = [], real(scale, "scale")
     if like is not None:
         if shape is not None or nnz is not None or np.any(np.not_equal(skew, 0.0)):
             raise ValueError("shape, nnz or skew found with like, whose tensor has its own")
         kept.append(ffi.new("char[]", encode(like, "like")))
-        options.like, options.scale = kept[-1], real(scale, "scale")
+        options.like, options.scale = kept[-1], scale
     else:
         if shape is None or nnz is None:
             raise ValueError("give shape and nnz, or the name of a tensor as like")
-        if real(scale, "scale") != 1:
+        shape = items(shape, "shape", "lengths")
+        if scale != 1:
             raise ValueError("scale needs like, the name of a tensor")
         if not 1 <= len(shape) <= lib.POLYAD_MAX_ORDER:
             raise ValueError(f"shape has {len(shape)} lengths; expected 1 to "
                              f"{lib.POLYAD_MAX_ORDER}")
         options.order, options.nnz = len(shape), index(nnz, "nnz", 0)
-        numbers: Any = skew if np.ndim(skew) else [skew] * len(shape)
+        numbers = [skew] * len(shape) if single(skew) else items(skew, "skew", "numbers")
         exponents = [real(exponent, "skew") for exponent in numbers]
         if len(exponents) != len(shape):
             raise ValueError(f"skew has {len(exponents)} numbers; expected {len(shape)}")

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-import numpy as np
-
+from ._arguments import items, single
 from ._context import index, real
 from ._errors import Interrupted, text
 from ._model import KruskalTensor
@@ -159,9 +158,9 @@ def anomalies(model: KruskalTensor, x: Any, *, by: Literal["cell", "slice", "ind
     lib.polyad_anomaly_options_init(options)
     options.unit, options.kind = word(_UNITS, by, "by"), word(_KINDS, kind, "kind")
     options.tail, options.cells = word(_TAILS, tail, "tail"), word(_CELLS, cells, "cells")
-    options.fdr, options.top = real(fdr, "fdr"), 0 if top is None else index(top, "top")
+    options.fdr, options.top = real(fdr, "fdr"), 0 if top is None else index(top, "top", 0)
     if modes is not None:
-        chosen = [modes] if isinstance(modes, (int, str, np.integer)) else list(modes)
+        chosen = [modes] if single(modes) else items(modes, "modes", "numbers or names")
         options.mode_count = len(chosen)
         for k, mode in enumerate(chosen[:len(options.modes)]):
             options.modes[k] = model._mode(mode)

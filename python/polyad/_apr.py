@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from ._arguments import known
 from ._context import Callback, index, real, switch
 from ._model import KruskalTensor
 from ._native import ffi, lib
@@ -89,7 +90,7 @@ def cp_apr(x: Any, rank: int | None = None, *, algorithm: APRAlgorithm = "mu", t
     ValueError, TypeError, polyad.Error
     """
     methods = {"mu": lib.POLYAD_APR_MU, "pdnr": lib.POLYAD_APR_PDNR, "pqnr": lib.POLYAD_APR_PQNR}
-    if algorithm not in methods:
+    if not known(algorithm, methods):
         raise ValueError(f"algorithm {algorithm!r} is unknown; expected 'mu', 'pdnr' or 'pqnr'")
     options = ffi.new("polyad_cp_apr_options *")
     lib.polyad_cp_apr_options_init(options)

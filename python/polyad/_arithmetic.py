@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._algebra import Parts, check_alike, permute
+from ._arguments import known
 from ._context import context
 from ._convert import reals
 from ._native import ffi, lib
@@ -36,6 +37,8 @@ def divided(x: Any, divisor: float) -> Any:
 
 def mapped(x: Any, function: Callable[[npt.NDArray[Any]], npt.ArrayLike]) -> Any:
     """Every stored value through a function of arrays."""
+    if not callable(function):
+        raise TypeError(f"function must be a function of arrays, not {type(function).__name__}")
     parts = Parts(x)
     values = np.asarray(function(np.array(x.values)))
     if values.shape != x.values.shape:
@@ -54,7 +57,7 @@ def transformed(x: Any, kind: str, mode: Mode | None = None, documents: Mode | N
     """A copy with changed values, which remembers how (``x.transforms``)."""
     step, record = ffi.new("polyad_transform *"), Transform(kind=kind)
     if kind == "scale":
-        if by not in _SCALES:
+        if not known(by, _SCALES):
             raise ValueError(f"by {by!r} is unknown; expected 'norm', 'sum' or 'max'")
         step.kind, record["kind"] = _SCALES[by], f"scale by {by}"
     else:

@@ -10,7 +10,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ._arguments import items, known, single
 from ._context import Callback, context, index, real, seed_number, switch
+from ._convert import reals
 from ._errors import Interrupted, text
 from ._model import KruskalTensor
 from ._native import ffi, lib
@@ -101,7 +103,7 @@ def cp_complete(x: Any, rank: int | None = None, *, algorithm: CompleteAlgorithm
     """
     methods = {"als": lib.POLYAD_COMPLETE_ALS, "ccd": lib.POLYAD_COMPLETE_CCD,
                "sgd": lib.POLYAD_COMPLETE_SGD}
-    if algorithm not in methods:
+    if not known(algorithm, methods):
         raise ValueError(f"algorithm {algorithm!r} is unknown; expected 'als', 'ccd' or 'sgd'")
     if not isinstance(x, Plan):
         x = _known(x)
@@ -131,6 +133,7 @@ def _known(x: Any) -> SparseTensor:
     """The known cells: of an array those that are not NaN."""
     if not isinstance(x, np.ndarray):
         return as_tensor(x)
+    x = reals(x, "x")
     coords = np.argwhere(~np.isnan(x))
     return SparseTensor(coords, x[tuple(coords.T)], x.shape, zeros="keep")
 
@@ -142,7 +145,7 @@ def _observations(options: Any, x: Any, weights: Any, validation: Any) -> list[A
         if not isinstance(weights, SparseTensor):
             if isinstance(x, Plan):
                 raise TypeError("weights of a Plan's entries have to be a SparseTensor")
-            given = np.asarray(weights, np.float64)
+            given = reals(weights, "weights").astype(np.float64, copy=False)
             if given.shape != (x.nnz,):
                 raise ValueError(f"weights of shape {given.shape} found; expected ({x.nnz},)")
             weights = SparseTensor(x.coords, given, x.shape, zeros="keep")
@@ -205,7 +208,7 @@ def split(x: Any, shares: float | Sequence[float] = 0.1, *, negatives: int = 0, 
         labels. So ``test, train = polyad.split(x, 0.1)``.
     """
     tensor = as_tensor(x)
-    parts_asked: Any = shares if np.ndim(shares) else [shares]
+    parts_asked = [shares] if single(shares) else items(shares, "shares", "numbers")
     wanted = [real(share, "shares") for share in parts_asked]
     differing = tensor._mode(mode)
     made = ffi.new("polyad_tensor *[]", len(wanted) + 1)
@@ -213,10 +216,11 @@ def split(x: Any, shares: float | Sequence[float] = 0.1, *, negatives: int = 0, 
     ctx.configure(seed=seed_number(seed))
     ctx.check(lib.polyad_tensor_split(ctx.pointer, tensor._handle, len(wanted), wanted, made))
     parts = [SparseTensor._wrap(ctx, handle) for handle in made]
-    if negatives != 0:
+    zeros = index(negatives, "negatives")
+    if zeros != 0:
         more = ffi.new("polyad_tensor **")
         ctx.check(lib.polyad_tensor_add_negatives(ctx.pointer, parts[0]._handle, tensor._handle,
-                                                  index(negatives, "negatives"), differing, more))
+                                                  zeros, differing, more))
         parts[0] = SparseTensor._wrap(ctx, more[0])
     for part in parts:
         part._remember(tensor)

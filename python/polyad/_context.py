@@ -18,12 +18,13 @@ import signal
 import threading
 import warnings
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Callable
 
 import numpy as np
 
 from . import _cuda
+from ._arguments import items, single
 from ._errors import UnsupportedError, error_from, text
 from ._native import ffi, lib
 from ._types import Progress, Seed
@@ -98,8 +99,8 @@ class Context:
         self.most_threads = max(self.most_threads, threads)
         if _gpus_lost:
             device = _without_gpu(device)
+        name = encode(device, "device")
         if device != self.device or self.in_turn:
-            name = encode(device, "device")
             _cuda.prepare(device)
             self.check(lib.polyad_set_device(self.pointer, name))
             self.device, self.in_turn = device, False
@@ -239,7 +240,7 @@ def index(value: Any, name: str, least: int = -2**63) -> int:
     of the library's a ValueError."""
     try:
         number = int(value.__index__())
-    except AttributeError:
+    except (AttributeError, TypeError):
         raise TypeError(f"{name} must be an integer, not {type(value).__name__}") from None
     if not least <= number < 2**64:
         raise ValueError(f"{name} is {number}; expected {max(least, 0)} to 2**64 - 1")
@@ -263,6 +264,13 @@ def switch(value: Any, name: str) -> int:
     return int(value)
 
 
+def talks(value: Any) -> bool:
+    """Whether `verbose` asks for talk: a bool, or a number as other packages take."""
+    if not isinstance(value, (int, np.bool_, np.integer)):
+        raise TypeError(f"verbose must be True or False, not {value!r:.60}")
+    return bool(value)
+
+
 def mode_number(value: Any, names: Sequence[str | None], owner: str) -> int:
     """A mode given by its number (negative: from the end) or its name."""
     if isinstance(value, str):
@@ -281,9 +289,9 @@ def mode_order(modes: Any, names: Sequence[str | None], owner: str) -> list[int]
     """Every mode once, by numbers or names, in the order that is wanted."""
     if isinstance(modes, str):
         raise TypeError(f"modes must be a sequence of numbers or names, not the string {modes!r}")
-    order = [mode_number(mode, names, owner) for mode in modes]
+    order = [mode_number(mode, names, owner) for mode in items(modes, "modes", "numbers or names")]
     if sorted(order) != list(range(len(names))):
-        raise ValueError(f"{list(modes)} is no permutation of the {owner}'s {len(names)} modes")
+        raise ValueError(f"modes {order} is no permutation of the {owner}'s {len(names)} modes")
     return order
 
 
@@ -298,7 +306,7 @@ def nonnegative_modes(value: Any) -> bool | list[Any]:
     the tensor."""
     if isinstance(value, (bool, np.bool_)) or (isinstance(value, int) and value in (0, 1)):
         return bool(value)
-    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
+    if isinstance(value, Mapping) or single(value):
         raise TypeError("nonnegative must be True, False or a sequence of modes, not "
                         f"{value!r:.60}")
     modes = list(value)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ._arguments import single
 from ._memory import TYPES
 
 Parts = tuple[Any, Any, Any]
@@ -32,8 +33,9 @@ def elsewhere(x: Any) -> str | None:
     return "a GPU (CUDA)" if hasattr(x, "__cuda_array_interface__") else None
 
 
-def array(x: Any) -> npt.NDArray[Any]:
-    """An array over `x`, through DLPack where that is all it offers; no copy where possible.
+def array(x: Any, what: str = "the array") -> npt.NDArray[Any]:
+    """An array over `x`, through DLPack where that is all it offers; no copy where possible. Errors
+    call it `what`.
 
     An array on a GPU is refused: polyad reads host memory, and a copy should be the caller's."""
     place = elsewhere(x)
@@ -51,12 +53,17 @@ def array(x: Any) -> npt.NDArray[Any]:
     if hasattr(x, "__dlpack__") and not hasattr(x, "__array__"):
         over: npt.NDArray[Any] = np.from_dlpack(x)
         return over
-    return np.asarray(x)
+    try:
+        return np.asarray(x)
+    except ValueError as error:
+        if not isinstance(x, (list, tuple)):
+            raise
+        raise ValueError(f"{what} has rows of unequal length; expected a rectangular array") from error
 
 
 def reals(x: Any, what: str) -> npt.NDArray[Any]:
     """:func:`array` of real numbers: NumPy would cut off imaginary parts, and read text."""
-    found = array(x)
+    found = array(x, what)
     if found.dtype.kind not in "biuf":
         raise TypeError(f"{what} has type {found.dtype}; expected real numbers")
     return found
@@ -83,8 +90,16 @@ def to_sparse(tensor: Any) -> Any:
                       sorted=True)
 
 
+def expect(x: Any, what: str, *attributes: str) -> None:
+    """Refuses an object that lacks what those of another package have."""
+    if not all(hasattr(x, name) for name in attributes):
+        raise TypeError(f"{what} is expected, not {type(x).__name__}")
+
+
 def from_sparse(x: Any) -> Parts:
     """From COO, GCXS or DOK of the package sparse."""
+    if not hasattr(x, "tocoo") and not hasattr(x, "to_coo"):
+        expect(x, "a sparse.COO, GCXS or DOK", "coords", "data", "shape")
     fill = getattr(x, "fill_value", 0)
     if fill != 0:
         raise ValueError(f"the array's fill_value is {fill}; expected 0: entries that a sparse tensor "
@@ -96,6 +111,7 @@ def from_sparse(x: Any) -> Parts:
 
 
 def from_scipy(matrix: Any) -> Parts:
+    expect(matrix, "a matrix or array of scipy.sparse", "tocoo")
     coo = matrix.tocoo()
     places = coo.coords if hasattr(coo, "coords") else (coo.row, coo.col)
     return np.stack(places, axis=1), coo.data, coo.shape
@@ -114,7 +130,11 @@ def to_scipy(tensor: Any) -> Any:
                          f"{tensor.ndim} (from version 1.15 on it holds any number)") from None
 
 
-def from_pyttb(tensor: Any) -> Parts:
+def from_pyttb(tensor: Any) -> Parts | Cells:
+    """From sptensor, or from the dense tensor of pyttb."""
+    if not hasattr(tensor, "subs"):
+        expect(tensor, "a pyttb.sptensor or pyttb.tensor", "mttkrp", "shape", "data")
+        return cells(tensor.data)
     values = np.asarray(tensor.vals).reshape(-1)
     subs = np.asarray(tensor.subs).reshape(len(values), len(tensor.shape))
     return subs.astype(np.int64, copy=False), values, tuple(int(i) for i in tensor.shape)
@@ -127,11 +147,25 @@ def to_pyttb(tensor: Any) -> Any:
 
 
 def from_torch(tensor: Any) -> Parts | Cells:
+    expect(tensor, "a tensor of PyTorch", "is_sparse", "detach")
+    tensor = tensor.detach()
+    if "sparse_" in str(getattr(tensor, "layout", "")) and not tensor.is_sparse:
+        tensor = tensor.to_sparse()  # of a layout by rows, columns or blocks: coordinates
     if not tensor.is_sparse:
-        return cells(tensor.detach().cpu().numpy())
-    sparse = tensor.detach().coalesce().cpu()
-    return (sparse.indices().numpy().T, sparse.values().numpy(),
-            tuple(int(i) for i in sparse.shape))
+        return cells(_host(tensor))
+    sparse = tensor.coalesce()
+    values = _host(sparse.values())
+    if values.ndim != 1:
+        raise ValueError(f"the tensor of PyTorch has {values.ndim - 1} dense dimensions in its values; expected a "
+                         "sparse tensor in all modes, as x.to_dense().to_sparse() makes it")
+    return sparse.indices().cpu().numpy().T, values, tuple(int(i) for i in sparse.shape)
+
+
+def _host(tensor: Any) -> npt.NDArray[Any]:
+    """A dense tensor of PyTorch in host memory; bfloat16, which NumPy does not have, as float32."""
+    made: npt.NDArray[Any] = (
+        tensor.float() if str(getattr(tensor, "dtype", "")) == "torch.bfloat16" else tensor).cpu().numpy()
+    return made
 
 
 def to_torch(tensor: Any) -> Any:
@@ -142,13 +176,21 @@ def to_torch(tensor: Any) -> Any:
                                    size=tensor.shape).coalesce()
 
 
+def pair(model: Any, what: str) -> list[Any]:
+    """The two parts that a model of TensorLy unpacks into."""
+    parts = [] if single(model) else list(model)
+    if len(parts) != 2:
+        raise TypeError(f"model must be a {what}, or a pair of its parts, not {type(model).__name__}")
+    return parts
+
+
 def anything(x: Any) -> Parts | Cells:
     """Coordinates, values and shape of an object of any supported package but data frames, or a
     dense array's cells."""
     module = type(x).__module__.split(".")[0]
     if isinstance(x, (str, bytes)) or hasattr(x, "__fspath__"):
         raise TypeError(f"{x!r} is no tensor; read a file with polyad.read()")
-    if module == "pyttb" and hasattr(x, "subs"):
+    if module == "pyttb" and (hasattr(x, "subs") or hasattr(x, "mttkrp") and hasattr(x, "data")):
         return from_pyttb(x)
     if module == "torch":
         return from_torch(x)

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _convert
+from ._arguments import items, mapping
 from ._context import Context, context, encode, index, mode_number, mode_order
 from ._files import write_parquet
 from ._keys import infer
@@ -67,14 +68,18 @@ class FactorModel:
 
     def _name(self, labels: Sequence[Sequence[str] | None] | None,
               mode_names: Sequence[str | None] | None, info: Mapping[str, Any] | None) -> None:
-        self.labels = [None] * self.ndim if labels is None else list(labels)
-        self.mode_names = [None] * self.ndim if mode_names is None else list(mode_names)
-        self.info = cast(RunInfo, {} if info is None else info)
+        self.labels = [None] * self.ndim if labels is None else items(labels, "labels", "names of each mode")
+        self.mode_names = ([None] * self.ndim if mode_names is None else
+                           items(mode_names, "mode_names", "names"))
+        for name in self.mode_names:
+            if name is not None and not isinstance(name, str):
+                raise TypeError(f"mode_names has {name!r:.60}; expected names, or None")
+        self.info = cast(RunInfo, mapping(info, "info", "of what is known of the model"))
         for what, count in (("labels", len(self.labels)), ("mode_names", len(self.mode_names))):
             if count != self.ndim:
                 raise ValueError(f"{what} is given for {count} modes; expected {self.ndim}")
         for mode, column in enumerate(self.labels):
-            if column is not None and len(column) != self.shape[mode]:
+            if column is not None and len(items(column, f"labels of mode {mode}", "names")) != self.shape[mode]:
                 raise ValueError(f"mode {mode} has {len(column)} labels; expected "
                                  f"{self.shape[mode]}")
 
@@ -132,7 +137,7 @@ class FactorModel:
         if not -rank <= component < rank:
             raise ValueError(f"component {component} does not exist; the rank is {rank}")
         column = self.factors[mode][:, component]
-        order = np.argsort(-np.abs(column), kind="stable")[:max(k, 0)]
+        order = np.argsort(-np.abs(column), kind="stable")[:max(index(k, "k"), 0)]
         names = self.labels[mode]
         return [(int(i) if names is None else names[i], float(column[i])) for i in order]
 
@@ -174,7 +179,7 @@ class FactorModel:
         """
         if coords is None:
             return self._dense()
-        places = np.asarray(coords)
+        places = _convert.array(coords, "coords")
         if places.dtype.kind not in "iu" and places.size:
             raise TypeError(f"coords has type {places.dtype}; expected integers")
         if places.ndim != 2 or places.shape[1] != self.ndim:
@@ -200,7 +205,7 @@ class FactorModel:
         checksums), ``.npz`` a NumPy archive, ``.csv`` and ``.parquet`` long tables for other
         programs; ``polyad help files`` lists those of the command. Names of rows go into the file where the format
         has a place for them, else into the directory PATH.labels beside it."""
-        if os.fsdecode(path).endswith(".parquet"):
+        if encode(path, "path").endswith(b".parquet"):
             write_parquet(self._long_table(), path)
             return
         name, inside = encode(path, "path"), self._labels_inside(path)
@@ -284,12 +289,15 @@ class FactorModel:
 
     def take_labels(self, tensor: Any) -> None:
         """Takes over the labels and mode names of a SparseTensor or Plan."""
+        if not hasattr(tensor, "labels") or not hasattr(tensor, "mode_names"):
+            raise TypeError(f"tensor must be a SparseTensor, a Plan or a model, not {type(tensor).__name__}")
         self.labels, self.mode_names = list(tensor.labels), list(tensor.mode_names)
 
 
 def real_matrices(factors: Sequence[npt.ArrayLike]) -> list[npt.NDArray[Any]]:
     """The factors as arrays of real numbers with two dimensions."""
-    matrices = [_convert.reals(factor, f"factor {mode}") for mode, factor in enumerate(factors)]
+    given = items(factors, "factors", "matrices")
+    matrices = [_convert.reals(factor, f"factor {mode}") for mode, factor in enumerate(given)]
     for mode, matrix in enumerate(matrices):
         if matrix.ndim != 2:
             raise ValueError(f"factor {mode} has shape {matrix.shape}; expected (I_{mode}, R)")

@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ._arguments import items
 from ._errors import Error, ParseError
 
 _EXTENSIONS = {".tns", ".txt", ".ptn", ".csv", ".tsv", ".npz", ".npy", ".gz", ".zst"}
@@ -144,6 +145,7 @@ def column_list(columns: str | Sequence[str] | None) -> str | None:
     """The columns of a delimited file as the library takes them: one text, with commas."""
     if columns is None or isinstance(columns, str):
         return columns
+    columns = items(columns, "columns", "names")
     for each in columns:
         if not isinstance(each, str):
             raise TypeError(f"columns must be names, not {type(each).__name__}")

@@ -17,6 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _convert
+from ._arguments import items, known, mapping
+from ._context import switch
 from ._bins import binned
 from ._keys import Keys, infer, label
 
@@ -38,13 +40,15 @@ def from_dataframe(frame: Any, columns: Sequence[str] | None, value: str | None,
         raise ValueError("two columns of the data frame have one name; expected different names")
     if isinstance(columns, str):
         raise TypeError(f"columns must be a sequence of names, not the string {columns!r}")
-    modes = None if columns is None else [str(name) for name in columns]
+    switch(observed, "observed")
+    modes = None if columns is None else [str(name) for name in items(columns, "columns", "names")]
     value = None if value is None else str(value)
     if value is None and "value" in real and (modes is None or "value" not in modes):
         value = "value"
     if modes is None:
         modes = [name for name in real if name != value]
-    bins = {str(name): each for name, each in (bins or {}).items()}
+    bins = {str(name): each for name, each in
+            mapping(bins, "bins", "from columns to widths or counts").items()}
     for name in [*modes, *([value] if value is not None else []), *bins]:
         if name not in real:
             raise ValueError(f"the data frame has no column {name!r}; it has {', '.join(real)}")
@@ -223,7 +227,8 @@ def _observed(codes: Codes, keys: Keys) -> tuple[Codes, Keys]:
 
 def to_dataframe(tensor: Any, package: str, index: bool) -> Any:
     """One row per nonzero."""
-    if package not in ("pandas", "polars", "pyarrow"):
+    switch(index, "index")
+    if not known(package, ("pandas", "polars", "pyarrow")):
         raise ValueError(f"package {package!r} is unknown; expected 'pandas', 'polars' or 'pyarrow'")
     if package == "pyarrow":
         if index:
@@ -258,6 +263,7 @@ def _free(name: str, taken: Mapping[str, Any]) -> str:
 def from_xarray(array: Any) -> tuple[_convert.Parts | _convert.Cells, dict[int, Keys]]:
     """Coordinates, values and shape, or the cells, of an xarray.DataArray, and the keys of
     dimensions that have coordinates."""
+    _convert.expect(array, "an xarray.DataArray", "dims", "coords", "data")
     found = (_convert.from_sparse(array.data) if hasattr(array.data, "coords")
              else _convert.cells(array.values))
     return found, {mode: Keys(np.asarray(array.coords[name].values))

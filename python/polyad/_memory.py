@@ -47,8 +47,19 @@ def precision_type(precision: Any) -> int:
     """The C type of "f32" or "f64", or of a NumPy type."""
     try:
         return PRECISIONS[precision] if isinstance(precision, str) else TYPES[np.dtype(precision)]
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, ValueError):  # of what has a dtype that NumPy has not, pandas' text
         raise ValueError(f"precision {precision!r} is unknown; expected 'f32' or 'f64'") from None
+
+
+def values_type(dtype: Any) -> np.dtype[Any]:
+    """The NumPy type of values that is asked for."""
+    try:
+        wanted: np.dtype[Any] = np.dtype(dtype)
+    except (TypeError, ValueError):
+        wanted = np.dtype(object)
+    if wanted not in TYPES:
+        raise TypeError(f"dtype {dtype!r:.60} is not supported; expected float32 or float64")
+    return wanted
 
 
 def pointer(array: npt.NDArray[Any]) -> Any:

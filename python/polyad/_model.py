@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 import numpy.typing as npt
 
-from ._context import Context, context
-from ._convert import reals
+from ._arguments import items, known
+from ._context import Context, context, switch
+from ._convert import expect, pair, reals
 from ._factors import LETTERS, FactorModel, common_type, real_matrices
 from ._keys import infer
 from ._labels import Columns, Names
@@ -116,7 +117,7 @@ class KruskalTensor(FactorModel):
 
     def normalize(self, norm: int = 2) -> KruskalTensor:
         """A copy with columns of norm one (2-norm or 1-norm) and nonnegative weights."""
-        if norm not in _NORMS:
+        if not known(norm, _NORMS):
             raise ValueError(f"norm {norm!r} is unknown; expected 1 or 2")
         ctx, handle = self._c()
         lib.polyad_ktensor_normalize(handle, _NORMS[norm])
@@ -200,14 +201,15 @@ class KruskalTensor(FactorModel):
     @classmethod
     def from_pyttb(cls, model: Any) -> KruskalTensor:
         """From ``pyttb.ktensor``; a copy."""
+        expect(model, "a pyttb.ktensor", "weights", "factor_matrices")
         return cls(model.weights, [np.array(f, order="C") for f in model.factor_matrices])
 
     @classmethod
     def from_tensorly(cls, model: Any) -> KruskalTensor:
         """From ``tensorly.cp_tensor.CPTensor`` (of NumPy arrays), or a pair of weights and factors;
         a copy. Weights of None are ones."""
-        weights, factors = model
-        return cls(weights, [np.array(f, order="C") for f in factors])
+        weights, factors = pair(model, "tensorly.cp_tensor.CPTensor")
+        return cls(weights, [np.array(f) for f in items(factors, "the factors of model", "matrices")])
 
     def to_xarray(self) -> xarray.Dataset:
         """To ``xarray.Dataset``: ``weights`` and one variable per factor, named after its mode, with
@@ -321,6 +323,6 @@ def score(a: KruskalTensor, b: KruskalTensor, *, weights: bool = True) -> float:
     ctx, first = a._c()
     _, second = b._c()
     result = ffi.new("double *")
-    ctx.check(lib.polyad_ktensor_score(ctx.pointer, first, second, int(weights), result,
+    ctx.check(lib.polyad_ktensor_score(ctx.pointer, first, second, switch(weights, "weights"), result,
                                        ffi.NULL))
     return float(result[0])

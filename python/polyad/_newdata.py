@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-import numpy as np
-
+from ._arguments import items, known, mapping, single
 from ._context import Context, context, index, real, seed_number
 from ._errors import Interrupted, text
 from ._model import KruskalTensor
@@ -16,13 +15,13 @@ from ._types import MatchBy, Mode, ModelKind, RunInfo, Seed, Unseen
 
 KINDS = {"auto": lib.POLYAD_KIND_AUTO, "signed": lib.POLYAD_KIND_SIGNED,
          "nonnegative": lib.POLYAD_KIND_NONNEGATIVE, "poisson": lib.POLYAD_KIND_POISSON}
-_MATCH = {"auto": lib.POLYAD_MATCH_AUTO, "number": lib.POLYAD_MATCH_NUMBER}
-_UNSEEN = {"error": lib.POLYAD_UNSEEN_ERROR, "skip": lib.POLYAD_UNSEEN_SKIP}
+MATCH = {"auto": lib.POLYAD_MATCH_AUTO, "number": lib.POLYAD_MATCH_NUMBER}
+UNSEEN = {"error": lib.POLYAD_UNSEEN_ERROR, "skip": lib.POLYAD_UNSEEN_SKIP}
 
 
 def word(table: Mapping[str, int], value: Any, name: str) -> int:
     """The number that an argument's word stands for."""
-    if value not in table:
+    if not known(value, table):
         raise ValueError(f"{name} {value!r} is unknown; expected one of "
                          f"{', '.join(map(repr, table))}")
     return table[value]
@@ -35,7 +34,7 @@ def matched(ctx: Context, model: KruskalTensor | None, handle: Any, x: SparseTen
     in C. Without a model the terms are those of the tensor `outline`."""
     options = ffi.new("polyad_match_options *")
     lib.polyad_match_options_init(options)
-    options.by, options.unseen = word(_MATCH, match, "match"), word(_UNSEEN, unseen, "unseen")
+    options.by, options.unseen = word(MATCH, match, "match"), word(UNSEEN, unseen, "unseen")
     for mode, rule in rules.items():
         options.rule[mode] = rule
     if model is not None and (any(column is not None for column in model.labels) or any(model.mode_names)):
@@ -66,9 +65,10 @@ def project(model: KruskalTensor, x: Any, mode: Mode | Sequence[Mode], *, kind: 
             tol: float = 1e-10, seed: Seed = 0, threads: int | None = None,
             device: str = "auto") -> KruskalTensor:
     """What :meth:`KruskalTensor.project` does."""
-    if rows not in ("all", "unseen"):
+    if not known(rows, ("all", "unseen")):
         raise ValueError(f"rows {rows!r} is unknown; expected 'all' or 'unseen'")
-    modes = [model._mode(m) for m in ([mode] if isinstance(mode, (int, str, np.integer)) else mode)]
+    asked: list[Any] = [mode] if single(mode) else items(mode, "mode", "modes")
+    modes = [model._mode(m) for m in asked]
     tensor = as_tensor(x)
     ctx, handle = model._c()
     ctx.configure(threads=threads, device=device, seed=seed_number(seed))
@@ -81,15 +81,16 @@ def project(model: KruskalTensor, x: Any, mode: Mode | Sequence[Mode], *, kind: 
         options.modes[k] = m
     options.kind = word(KINDS, kind, "kind")
     options.max_iterations, options.tolerance = index(max_iters, "max_iters"), real(tol, "tol")
-    entries = ffi.new("polyad_fixed_entry[]", max(len(fixed or {}), 1))
-    for entry, (place, value) in zip(entries, (fixed or {}).items()):
+    known_entries = mapping(fixed, "fixed", "from (mode, component) to values")
+    entries = ffi.new("polyad_fixed_entry[]", max(len(known_entries), 1))
+    for entry, (place, value) in zip(entries, known_entries.items()):
         if not isinstance(place, tuple) or len(place) not in (2, 3):
             raise ValueError(f"fixed has the key {place!r}; expected (mode, component) or "
                              "(mode, component, row)")
         entry.mode, entry.component = model._mode(place[0]), index(place[1], "component")
         entry.index = _row(new, entry.mode, place[2] if len(place) == 3 else None)
         entry.value = real(value, "fixed")
-    options.fixed, options.fixed_count = entries, len(fixed or {})
+    options.fixed, options.fixed_count = entries, len(known_entries)
     made = ffi.new("polyad_ktensor **")
     status = ctx.run(lib.polyad_project, handle, new._handle, options, made, info)
     if ctx.interrupted:

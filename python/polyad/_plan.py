@@ -10,8 +10,9 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from ._arguments import items, known
 from ._context import context, encode, index, real, switch
-from ._convert import array, reals
+from ._convert import reals
 from ._device_tensor import DeviceTensor
 from ._errors import Interrupted, text
 from ._memory import DTYPES, pointer, precision_type
@@ -100,12 +101,12 @@ class Plan:
               device: str, threads: int | None, variant: str, kernel: str, compute: str = "native",
               tune: bool = False, zeros: str = "drop", sweeps: float = 0,
               comm: Any = None, columns: int = 0) -> None:
-        if zeros not in ("drop", "keep"):
+        if not known(zeros, ("drop", "keep")):
             raise ValueError(f"zeros {zeros!r} is unknown; expected 'drop' or 'keep'")
-        if kernel not in KERNELS:
+        if not known(kernel, KERNELS):
             raise ValueError(f"kernel {kernel!r} is unknown; expected 'mttkrp', 'phi' or "
                              "'ttmc'")
-        if compute not in _COMPUTE:
+        if not known(compute, _COMPUTE):
             raise ValueError(f"compute {compute!r} is unknown; expected 'native', 'f16', 'bf16' or "
                              "'tf32'")
         if isinstance(tensor, DeviceTensor) and device == "auto":
@@ -200,15 +201,15 @@ class Plan:
         plan = cls.__new__(cls)
         ctx, options, kept = plan._asked(rank, "auto", precision, device, threads, "auto")
         if memory_limit is not None:
-            ctx.check(lib.polyad_set_memory_limit(ctx.pointer, index(memory_limit, "memory_limit")))
+            ctx.check(lib.polyad_set_memory_limit(ctx.pointer, index(memory_limit, "memory_limit", 0)))
         stream = ffi.new("polyad_stream_options *")
         lib.polyad_stream_options_init(stream)
-        directory = ffi.NULL if spill_dir is None else ffi.new("char[]", os.fsencode(spill_dir))
+        directory = ffi.NULL if spill_dir is None else ffi.new("char[]", encode(spill_dir, "spill_dir"))
         stream.spill_directory = directory
         read, texts = read_options(index_base, pattern, duplicates, shape, {"labels": labels})
         stream.read = read
         made = ffi.new("polyad_plan **")
-        plan._take(options, made, ctx.run(lib.polyad_plan_create_from_file, os.fsencode(path),
+        plan._take(options, made, ctx.run(lib.polyad_plan_create_from_file, encode(path, "path"),
                                           options, stream, made))
         outline = ffi.new("polyad_tensor **")
         ctx.check(lib.polyad_plan_stream_outline(ctx.pointer, plan._handle, read.labels, outline))
@@ -288,29 +289,35 @@ class Plan:
     def _check(self, choice: dict[str, Any]) -> None:
         """An option that asks for something else than the plan has is an error."""
         for name, asked in choice.items():
-            if asked is None or asked == "auto" or name in ("threads", "kernel"):
+            if asked is None or name in ("threads", "kernel"):
+                continue
+            if name != "precision":
+                encode(asked, name)  # no array, which has no single truth
+            if isinstance(asked, str) and asked == "auto":
                 continue
             has = getattr(self, name)
             if name == "precision" and precision_type(asked) == precision_type(has):
                 continue
-            known = (has, getattr(self, f"{name}_asked", has))
+            possible = (has, getattr(self, f"{name}_asked", has))
             # "cuda" is the first of "cuda:0", "cuda:1", …
-            if asked not in known and not (name == "device" and f"{asked}:0" == has):
+            if asked not in possible and not (name == "device" and f"{asked}:0" == has):
                 raise ValueError(f"{name} {asked!r} is asked for, but the plan has {has!r}; make "
                                  "another plan, or leave the option out")
 
     def _matrices(self, factors: Sequence[npt.ArrayLike],
                   mode: int) -> tuple[int, list[npt.NDArray[Any]]]:
         order = len(self.shape)
-        mode = index(mode, "mode")
+        mode, factors = index(mode, "mode"), items(factors, "factors", "matrices")
         if not -order <= mode < order:
             raise ValueError(f"mode {mode} does not exist; the tensor has {order} modes")
         if len(factors) != order:
             raise ValueError(f"{len(factors)} factors are given; expected {order}")
-        # The mode's own factor is not read: any array of its shape will do.
-        return mode % order, [np.ascontiguousarray(
-            array(factor) if m == mode % order else reals(factor, f"factor {m}"), self.dtype)
-            for m, factor in enumerate(factors)]
+        mode %= order
+        found = [np.ascontiguousarray(np.zeros(1) if m == mode and order > 1 else reals(factor, f"factor {m}"),
+                                      self.dtype) for m, factor in enumerate(factors)]
+        if order > 1:  # the mode's own factor is not read: any array of its shape will do
+            found[mode] = np.zeros((self.shape[mode], found[mode - 1].shape[-1]), self.dtype)
+        return mode, found
 
     def ttmc(self, factors: Sequence[npt.ArrayLike], mode: int, *,
              threads: int | None = None) -> Floats:
@@ -364,10 +371,10 @@ class Plan:
     def gcp_objective(self, factors: Sequence[npt.ArrayLike], loss: Loss = "poisson", *,
                       threads: int | None = None) -> tuple[float, list[Floats]]:
         """See :func:`gcp_objective`."""
-        if loss not in _LOSSES:
+        if not known(loss, _LOSSES):
             raise ValueError(f"loss {loss!r} is unknown; expected one of {', '.join(_LOSSES)}")
         matrices = [np.ascontiguousarray(reals(factor, f"factor {m}"), self.dtype)
-                    for m, factor in enumerate(factors)]
+                    for m, factor in enumerate(items(factors, "factors", "matrices"))]
         rank = matrices[0].shape[-1] if matrices and matrices[0].ndim == 2 else 0
         if [matrix.shape for matrix in matrices] != [(size, rank) for size in self.shape]:
             raise ValueError(f"factors of shapes {[matrix.shape for matrix in matrices]} found; "
@@ -403,6 +410,11 @@ def plan_of(x: Any, rank: int, *, format: str, precision: Precision | None, devi
     if comm is not None and isinstance(x, (str, os.PathLike)):
         x = SparseTensor.read(x, comm=comm)
     tensor = x if isinstance(x, DeviceTensor) else as_tensor(x)
+    for name, value in (("format", format), ("device", device), ("variant", variant)):
+        encode(value, name)
+    if precision is not None:
+        precision_type(precision)
+    threads = None if threads is None else index(threads, "threads")
     choice = (format, "f64" if precision is None else precision, device, threads, variant, kernel,
               "native", False, zeros)
     key = (rank, columns, choice)

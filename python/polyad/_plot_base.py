@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from ._arguments import items, known, single
+from ._context import index
 from ._factors import FactorModel
 from ._keys import infer
 from ._model import KruskalTensor
@@ -89,6 +91,12 @@ def canvas(ax: Any, rows: int, columns: int, figsize: tuple[float, float] | None
     return axes[0].figure, axes.reshape(rows, columns)
 
 
+def check_model(model: Any, what: str) -> None:
+    """Refuses what is no Kruskal or Tucker tensor."""
+    if not isinstance(model, FactorModel):
+        raise TypeError(f"{what} needs a model (KruskalTensor or TuckerTensor), not a {type(model).__name__}")
+
+
 def kruskal(model: Any, what: str) -> KruskalTensor:
     """The model, which must be a Kruskal tensor."""
     if not isinstance(model, KruskalTensor):
@@ -99,12 +107,12 @@ def kruskal(model: Any, what: str) -> KruskalTensor:
 
 def chosen(components: int | Sequence[int] | None, rank: int, most: int) -> list[int]:
     """The components to draw: so many of the strongest, or those that are named."""
-    if components is None or isinstance(components, (int, np.integer)):
-        count = most if components is None else int(components)
+    if components is None or single(components):
+        count = most if components is None else index(components, "components")
         if count < 1:
             raise ValueError(f"{count} components are asked for; expected at least 1")
         return list(range(min(rank, count)))
-    found = [int(component) for component in components]
+    found = [index(component, "components") for component in items(components, "components", "numbers")]
     for component in found:
         if not -rank <= component < rank:
             raise ValueError(f"component {component} does not exist; the rank is {rank}")
@@ -123,6 +131,8 @@ def colour_of(colours: str | Sequence[str] | None, which: int) -> str:
 def kind_of_mode(model: FactorModel, mode: int) -> PlotKind:
     """How a mode is drawn: "line" for dates and decimal numbers, "stems" for whole numbers (which
     may be codes) and long modes without labels, else "bar"."""
+    check_model(model, "kind_of_mode")
+    mode = model._mode(mode)
     labels = model.labels[mode]
     if labels is None:
         return "bar" if model.shape[mode] <= 40 else "stems"
@@ -140,11 +150,11 @@ def kinds_of(model: FactorModel,
         for mode, kind in kinds.items():
             usual[model._mode(mode)] = kind
     else:
-        usual = list(kinds)
+        usual = items(kinds, "kinds", "kinds of modes")
     if len(usual) != model.ndim:
         raise ValueError(f"{len(usual)} kinds are given; expected {model.ndim}")
     for kind in usual:
-        if kind not in ("bar", "line", "stems"):
+        if not known(kind, ("bar", "line", "stems")):
             raise ValueError(f"kind {kind!r} is unknown; expected 'bar', 'line' or 'stems'")
     return usual
 
@@ -154,7 +164,7 @@ def strongest(columns: npt.NDArray[Any], top: int) -> npt.NDArray[Any]:
     size = np.abs(columns)
     largest = size.max(axis=0)
     strength = (size / np.where(largest > 0, largest, 1)).max(axis=1)
-    return np.sort(np.argsort(-strength, kind="stable")[:max(top, 1)])
+    return np.sort(np.argsort(-strength, kind="stable")[:max(index(top, "top"), 1)])
 
 
 def panel(axis: Any, labels: Sequence[str] | None, columns: Sequence[npt.NDArray[Any]], kind: str,

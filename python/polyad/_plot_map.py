@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from ._context import index, real
 from ._model import KruskalTensor
 from ._outline import lines
 from ._plot_base import (MAP_COLOURS, SMALL, canvas, chosen, component_name, kruskal, mode_title)
@@ -51,6 +52,7 @@ def map(model: KruskalTensor, latitude: Mode, longitude: Mode, *,  # noqa: A001 
     from matplotlib.collections import LineCollection
     from matplotlib.colors import PowerNorm
 
+    cells, share = index(cells, "cells"), real(share, "share")
     borders = [] if outline is None else lines(outline)
     wanted = chosen(components, kruskal(model, "map").rank, 6)
     modes = [model._mode(latitude), model._mode(longitude)]

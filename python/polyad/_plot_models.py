@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, Union
 import numpy as np
 import numpy.typing as npt
 
+from ._arguments import items
+from ._context import index
 from ._keys import infer
 from ._model import KruskalTensor
-from ._plot_base import (COLOURS, MAP_COLOURS, SMALL, TITLE, canvas, chosen, colour_of, component_name,
-                         component_number, inches, kinds_of, kruskal, mode_title, panel, shades,
+from ._plot_base import (COLOURS, MAP_COLOURS, SMALL, TITLE, canvas, check_model, chosen, colour_of,
+                         component_name, component_number, inches, kinds_of, kruskal, mode_title, panel, shades,
                          strongest)
 from ._tucker_model import TuckerTensor
 from ._types import Mode, PlotKind
@@ -91,7 +93,7 @@ def compare(a: KruskalTensor, b: KruskalTensor, *, components: int | Sequence[in
     colors : pair of colors
     """
     likeness = congruence(kruskal(a, "compare"), kruskal(b, "compare"))
-    partner = matching(likeness)
+    partner, called = matching(likeness), items(names, "names", "names")
     wanted, how = chosen(components, a.rank, 8), kinds_of(a, kinds)
     wanted = [component for component in wanted if partner[component] >= 0]
     figure, axes = canvas(ax, len(wanted), a.ndim, figsize, (3.4 * a.ndim, 1.5 * len(wanted) + 1.2),
@@ -109,7 +111,7 @@ def compare(a: KruskalTensor, b: KruskalTensor, *, components: int | Sequence[in
     for row, r in enumerate(wanted):
         axes[row][0].set_ylabel(f"{component_number(r)} and {component_number(partner[r])}\n"
                                 f"alike: {likeness[r, partner[r]]:.2f}", fontsize=8)
-    _legend_above(axes[0][-1], colors, names)
+    _legend_above(axes[0][-1], colors, called)
     return figure
 
 
@@ -213,13 +215,14 @@ def heatmap(model: KruskalTensor | TuckerTensor, mode: Mode, *, top: int = 40,
     ax : axes or figure, optional
         Where to draw; default: a new figure.
     """
+    check_model(model, "heatmap")
     mode = model._mode(mode)
     rank = model.factors[mode].shape[1]
     wanted = chosen(components, rank, rank)
     factor = model.factors[mode][:, wanted]
     weights = model.weights[wanted] if isinstance(model, KruskalTensor) else 1.0
     strength = np.abs(factor * weights).max(axis=1)
-    rows = np.sort(np.argsort(-strength, kind="stable")[:top])
+    rows = np.sort(np.argsort(-strength, kind="stable")[:index(top, "top")])
     labels = model.labels[mode]
     figure, axes = canvas(ax, 1, 1, figsize, (2.6 + 0.4 * len(wanted), 1.2 + 0.2 * len(rows)))
     axis = axes[0][0]

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from ._arguments import items, known
+from ._context import index, switch
 from ._model import KruskalTensor
-from ._plot_base import (COLOURS, MAP_COLOURS, SMALL, TITLE, canvas, inches, kinds_of, mode_title,
-                         name_places, panel)
+from ._plot_base import (COLOURS, MAP_COLOURS, SMALL, TITLE, canvas, check_model, inches, kinds_of,
+                         mode_title, name_places, panel)
 from ._tensor import SparseTensor, as_tensor
 from ._tucker_model import TuckerTensor
 from ._types import Mode
@@ -39,8 +41,14 @@ def sparsity(x: SparseTensor, *, modes: tuple[Mode, Mode] = (0, 1), bins: int = 
     """
     from matplotlib.colors import LogNorm
 
-    first, second = x._mode(modes[0]), x._mode(modes[1])
-    size = [min(bins, x.shape[first]), min(bins, x.shape[second])]
+    x, chosen = as_tensor(x), items(modes, "modes", "numbers or names")
+    if len(chosen) != 2:
+        raise ValueError(f"modes has {len(chosen)} modes; expected 2")
+    first, second = x._mode(chosen[0]), x._mode(chosen[1])
+    most = index(bins, "bins")
+    if most < 1:
+        raise ValueError(f"bins is {most}; expected at least 1")
+    size = [min(most, x.shape[first]), min(most, x.shape[second])]
     counts, _, _ = np.histogram2d(x.indices(first), x.indices(second), bins=size,
                                   range=[[0, x.shape[first]], [0, x.shape[second]]])
     figure, axes = canvas(ax, 1, 1, figsize, (6, 5))
@@ -72,6 +80,7 @@ def slices(x: SparseTensor, *, color: str = COLOURS[0], title: str | None = None
     """
     from matplotlib.ticker import FixedLocator, LogLocator, NullFormatter
 
+    x = as_tensor(x)
     figure, grid = canvas(ax, 1, x.ndim, figsize, (3.4 * x.ndim, 3), title)
     axes = grid[0]
     for mode, axis in enumerate(axes):
@@ -98,6 +107,7 @@ def slices(x: SparseTensor, *, color: str = COLOURS[0], title: str | None = None
 
 def slice_errors(model: KruskalTensor | TuckerTensor, x: Any, mode: Mode) -> Numbers:
     """||X_i - M_i|| / ||X_i|| of every slice of a mode, zeros included; NaN for empty slices."""
+    check_model(model, "slice_errors")
     tensor, mode = as_tensor(x), model._mode(mode)
     if tensor.shape != model.shape:
         raise ValueError(f"the tensor has shape {tensor.shape}; expected {model.shape}")
@@ -153,13 +163,15 @@ def residuals(model: KruskalTensor | TuckerTensor, x: Any, *, modes: Sequence[Mo
     ax : figure, subfigure or array of axes (one per mode), optional
         Where to draw; default: a new figure.
     """
+    check_model(model, "residuals")
     tensor = as_tensor(x)
-    wanted = list(range(model.ndim)) if modes is None else [model._mode(mode) for mode in modes]
+    wanted = (list(range(model.ndim)) if modes is None else
+              [model._mode(mode) for mode in items(modes, "modes", "numbers or names")])
     how = kinds_of(model, kinds)
     figure, grid = canvas(ax, 1, len(wanted), figsize, (3.6 * len(wanted), 3.2), title)
     for axis, mode in zip(grid[0], wanted):
         errors = slice_errors(model, tensor, mode)
-        worst = np.sort(np.argsort(-np.nan_to_num(errors), kind="stable")[:top])
+        worst = np.sort(np.argsort(-np.nan_to_num(errors), kind="stable")[:index(top, "top")])
         panel(axis, model.labels[mode], [errors], how[mode], worst, [color], True)
         axis.axhline(1 - model.fit(tensor), color="0.4", linewidth=0.8, linestyle="--")
         axis.set_ylim(bottom=0)
@@ -190,8 +202,15 @@ def convergence(*models: KruskalTensor | TuckerTensor, names: Sequence[str] | No
     """
     from matplotlib.ticker import MaxNLocator
 
-    if x not in ("iteration", "seconds"):
+    switch(log, "log")
+    if not known(x, ("iteration", "seconds")):
         raise ValueError(f"x {x!r} is unknown; expected 'iteration' or 'seconds'")
+    if names is not None:
+        names = items(names, "names", "names")
+        if len(names) != len(models):
+            raise ValueError(f"names has {len(names)} names; expected {len(models)}, one for each model")
+    for model in models:
+        check_model(model, "convergence")
     traces = [model.info.get("trace") or [] for model in models]
     if not traces or not all(traces):
         raise ValueError("the model has no trace; it was not made by a decomposition")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ._arguments import known
 from ._native import lib
 
 _DUPLICATES = {"sum": lib.POLYAD_DUPLICATES_SUM, "max": lib.POLYAD_DUPLICATES_MAX,
@@ -19,6 +20,6 @@ def duplicates_policy(policy: str) -> int:
 
 
 def zeros_policy(policy: str) -> int:
-    if policy not in ("drop", "keep"):
+    if not known(policy, ("drop", "keep")):
         raise ValueError(f"zeros {policy!r} is unknown; expected 'drop' or 'keep'")
     return int(lib.POLYAD_ZEROS_KEEP if policy == "keep" else lib.POLYAD_ZEROS_DROP)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-from ._context import Callback, check_callback, context, encode, index, real, seed_number
+from ._arguments import items, known, single
+from ._context import Callback, check_callback, context, encode, index, real, seed_number, talks
 from ._errors import Interrupted, text
 from ._model import KruskalTensor
 from ._native import ffi, lib
@@ -90,7 +91,7 @@ class RankScan:
 
 
 def _rank_list(ranks: Any) -> list[int]:
-    given = range(1, index(ranks, "ranks") + 1) if not isinstance(ranks, Iterable) else ranks
+    given = range(1, index(ranks, "ranks") + 1) if single(ranks) else items(ranks, "ranks", "numbers")
     found = [rank_argument(rank) for rank in given]
     if not found or any(later <= before for before, later in zip(found, found[1:])):
         raise ValueError(f"ranks {found} found; expected ascending ranks from 1 on")
@@ -156,10 +157,10 @@ def rank_scan(x: Any, ranks: int | Sequence[int] = 10, *, algorithm: RankAlgorit
     ------
     ValueError, TypeError, polyad.Error
     """
-    if algorithm not in _ALGORITHMS:
+    if not known(algorithm, _ALGORITHMS):
         raise ValueError(f"algorithm {algorithm!r} is unknown; expected one of "
                          f"{', '.join(map(repr, _ALGORITHMS))}")
-    if on_interrupt not in ("raise", "return"):
+    if not known(on_interrupt, ("raise", "return")):
         raise ValueError(f"on_interrupt {on_interrupt!r} is unknown; expected 'raise' or 'return'")
     wanted = _rank_list(ranks)
     choice: dict[str, Any] = {"format": format, "precision": precision, "device": device,
@@ -169,7 +170,7 @@ def rank_scan(x: Any, ranks: int | Sequence[int] = 10, *, algorithm: RankAlgorit
     lib.polyad_rank_options_init(options)
     options.ranks, options.rank_count = numbers, len(wanted)
     options.algorithm = _ALGORITHMS[algorithm]
-    options.starts, options.folds = index(starts, "starts"), index(folds, "folds")
+    options.starts, options.folds = index(starts, "starts", 0), index(folds, "folds")
     options.tolerance, options.max_seconds = real(tol, "tol"), real(max_seconds, "max_seconds")
     if max_iters is None:
         max_iters = 1000 if algorithm.startswith("apr") else 50
@@ -179,6 +180,7 @@ def rank_scan(x: Any, ranks: int | Sequence[int] = 10, *, algorithm: RankAlgorit
     for name, path in paths:
         setattr(options, name, path)
     check_callback(callback)
+    verbose = talks(verbose)
     run = ffi.new("polyad_run_options *", {"starts": options.starts * len(wanted),
                                            "max_iterations": options.max_iterations,
                                            "tolerance": options.tolerance})

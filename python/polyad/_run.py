@@ -9,8 +9,9 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from ._arguments import known, single
 from ._context import (check_callback, context, encode, index, mode_bits, nonnegative_modes, real,
-                       seed_number, switch)
+                       seed_number, switch, talks)
 from ._device_tensor import DeviceTensor
 from ._errors import Interrupted, text
 from ._factors import FactorModel
@@ -53,6 +54,7 @@ def run_options(options: Any, run: dict[str, Any]) -> list[Any]:
     """Sets what all decompositions can be told about starts, stopping and checkpoints (`options` is
     a polyad_run_options). What is returned must live until the call."""
     check_callback(run["callback"])
+    run["verbose"] = talks(run["verbose"])
     options.tolerance, options.max_seconds = real(run["tol"], "tol"), real(run["max_seconds"], "max_seconds")
     options.max_iterations = index(run["max_iters"], "max_iters")
     kept = []
@@ -71,11 +73,14 @@ def initial(options: Any, init: Any, kind: str, model: Callable[[], FactorModel]
     """Sets how the first factors are found: a word, or else `model`. What is returned must live
     until the call."""
     if isinstance(init, str):
-        if init not in _INITS:
+        if not known(init, _INITS):
             raise ValueError(f"init {init!r} is unknown; expected 'random', 'hosvd', a {kind} or "
                              "a list of matrices")
         options.init = _INITS[init]
         return []
+    if single(init) and not hasattr(init, "weights") and not hasattr(init, "core"):
+        raise TypeError(f"init must be 'random', 'hosvd', a {kind} or a list of matrices, not "
+                        f"{type(init).__name__}")
     owner = model()._c()
     options.init, options.initial = lib.POLYAD_INIT_MODEL, owner[1]
     return [owner]
@@ -85,7 +90,7 @@ def execute(kind: type[Model], function: Any, plan: Plan, tensor: SparseTensor |
             options: Any, choice: dict[str, Any], run: dict[str, Any],
             report: Callable[[Any, Plan], dict[str, Any]]) -> Model:
     """Calls `function`; the model it makes gets `report`'s info and the tensor's labels."""
-    if run["on_interrupt"] not in ("raise", "return"):
+    if not known(run["on_interrupt"], ("raise", "return")):
         raise ValueError(f"on_interrupt {run['on_interrupt']!r} is unknown; expected 'raise' or "
                          "'return'")
     seed = seed_number(run["seed"])

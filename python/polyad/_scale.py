@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ._algorithms import cp_als
+from ._arguments import items, single
 from ._context import context, index, real
 from ._memory import precision_type
 from ._native import ffi, lib
@@ -60,7 +61,7 @@ def plan_scale(x: Any, rank: int, ranks: int | Sequence[int] = _RANKS, *,
         iteration and "efficiency", the time of one process over ranks times seconds.
     """
     tensor = as_tensor(x)
-    sizes = [index(n, "ranks") for n in ([ranks] if isinstance(ranks, int) else ranks)]
+    sizes = [index(n, "ranks") for n in ([ranks] if single(ranks) else items(ranks, "ranks", "numbers"))]
     options = ffi.new("polyad_scale_options *")
     lib.polyad_scale_options_init(options)
     options.rank, options.precision = rank_argument(rank), precision_type(precision)

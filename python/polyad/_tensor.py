@@ -10,12 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _algebra, _arithmetic, _convert, _frames
+from ._arguments import items, known, mapping
 from ._context import context, encode, index, mode_number, switch
 from ._device_tensor import DeviceTensor
 from ._errors import text
 from ._files import column_list, readable
 from ._keys import Keys
-from ._memory import DTYPES, INDEX_TYPES, TYPES, pointer, precision_type, view
+from ._memory import (DTYPES, INDEX_TYPES, PRECISIONS, TYPES, pointer, precision_type, values_type,
+                      view)
 from ._native import ffi, lib
 from ._policies import duplicates_policy, zeros_policy
 from ._types import (Collapse, Duplicates, Floats, FloatType, FramePackage, Missing, Mode, Numbers,
@@ -55,6 +57,9 @@ def read_options(index_base: int, pattern: bool, duplicates: Duplicates,
     options.index_base, options.pattern = index(index_base, "index_base"), switch(pattern, "pattern")
     options.duplicates = duplicates_policy(duplicates)
     if shape is not None:
+        shape = items(shape, "shape", "lengths")
+        if not shape:
+            raise ValueError("shape has no lengths; expected one for each mode")
         options.order = len(shape)
         if len(shape) > MAX_ORDER:
             raise ValueError(f"shape has {len(shape)} lengths; at most {MAX_ORDER} are possible")
@@ -101,7 +106,7 @@ class SparseTensor:
     def __init__(self, coords: npt.ArrayLike, values: npt.ArrayLike | None = None,
                  shape: Sequence[int] | None = None, labels: Labels | None = None, *,
                  duplicates: Duplicates = "sum", zeros: Zeros = "drop") -> None:
-        indices = _convert.array(coords)
+        indices = _convert.array(coords, "coords")
         if indices.ndim != 2:
             raise ValueError(f"coords has {indices.ndim} dimensions; expected 2: (nnz, N)")
         if indices.size == 0 and indices.dtype == np.float64:
@@ -127,7 +132,7 @@ class SparseTensor:
             given.values, given.value_stride = pointer(data), data.strides[0] if nnz else 0
         dims = None
         if shape is not None:
-            lengths = [index(length, "shape") for length in shape]
+            lengths = [index(length, "shape") for length in items(shape, "shape", "lengths")]
             if len(lengths) != order:
                 raise ValueError(f"shape has {len(lengths)} lengths; expected {order}")
             if min(lengths) < 1:
@@ -250,6 +255,7 @@ class SparseTensor:
 
     def innerprod(self, other: SparseTensor) -> float:
         """Inner product with a sparse tensor of the same shape."""
+        other = as_tensor(other)
         if other.shape != self.shape:
             raise ValueError(f"the tensors have shapes {self.shape} and {other.shape}; expected "
                              "equal ones")
@@ -272,9 +278,7 @@ class SparseTensor:
 
     def astype(self, dtype: npt.DTypeLike) -> SparseTensor:
         """The same tensor with float32 or float64 values."""
-        wanted = np.dtype(dtype)
-        if wanted not in TYPES:
-            raise TypeError(f"values of type {wanted} are not supported; use float32 or float64")
+        wanted = values_type(dtype)
         if wanted == self.dtype:
             return self
         ctx, made = context(), ffi.new("polyad_tensor **")
@@ -313,14 +317,14 @@ class SparseTensor:
         if isinstance(labels, Mapping):
             names, columns = list(labels), list(labels.values())
         else:
-            columns = list(labels)
+            columns = items(labels, "labels", "labels of each mode")
             names = [None] * len(columns) if names is None else names
         if len(columns) != self.ndim:
             raise ValueError(f"labels are given for {len(columns)} modes; expected {self.ndim}")
         for mode, (name, column) in enumerate(zip(names, columns)):
             strings = ffi.NULL
             if column is not None:
-                column = [str(label) for label in column]
+                column = [str(label) for label in items(column, f"labels of mode {mode}", "names")]
                 if len(column) != self._shape[mode]:
                     raise ValueError(f"mode {mode} has {len(column)} labels; expected "
                                      f"{self._shape[mode]}")
@@ -404,16 +408,21 @@ class SparseTensor:
             index_base, pattern, duplicates, shape,
             {"labels": labels, "columns": column_list(columns), "value": value, "where": where,
              "time_zone": time_zone})
-        options.type = TYPES[np.dtype(dtype)] if np.dtype(dtype) in TYPES else \
-            precision_type(str(dtype))
+        options.type = precision_type(dtype) if known(dtype, PRECISIONS) else TYPES[values_type(dtype)]
         options.zeros = zeros_policy(zeros)
-        for name, choice, known in (("missing", missing, _MISSING), ("numbers", numbers, _NUMBERS)):
-            if choice not in known:
-                raise ValueError(f"{name} {choice!r} is unknown; expected one of {', '.join(known)}")
-            setattr(options, name, known[choice])
+        for name, choice, words in (("missing", missing, _MISSING), ("numbers", numbers, _NUMBERS)):
+            if not known(choice, words):
+                raise ValueError(f"{name} {choice!r} is unknown; expected one of {', '.join(words)}")
+            setattr(options, name, words[choice])
         if delimiter is not None:
-            options.delimiter = encode(delimiter, "delimiter")
+            character = encode(delimiter, "delimiter")
+            if len(character) != 1:
+                raise ValueError(f"delimiter {delimiter!r:.60} found; expected one character")
+            options.delimiter = character
         if comm is not None:
+            if not hasattr(comm, "Get_rank"):
+                raise TypeError(f"comm is {type(comm).__name__}; expected a communicator of mpi4py, such "
+                                "as MPI.COMM_WORLD")
             options.share, options.shares = comm.Get_rank(), comm.Get_size()
         ctx, made = context(), ffi.new("polyad_tensor **")
         ctx.configure()
@@ -468,8 +477,8 @@ class SparseTensor:
 
     @classmethod
     def from_pyttb(cls, tensor: Any) -> SparseTensor:
-        """From ``pyttb.sptensor``."""
-        return cls(*_convert.from_pyttb(tensor))
+        """From ``pyttb.sptensor``, or the nonzeros of a ``pyttb.tensor``."""
+        return cls._made_of(_convert.from_pyttb(tensor))
 
     def to_pyttb(self) -> sptensor:
         """To ``pyttb.sptensor``."""
@@ -477,8 +486,8 @@ class SparseTensor:
 
     @classmethod
     def from_torch(cls, tensor: Any) -> SparseTensor:
-        """From a tensor of PyTorch (on the CPU or a GPU): sparse COO, or the nonzeros of a dense
-        one."""
+        """From a tensor of PyTorch (on the CPU or a GPU): sparse (COO, CSR, CSC, BSR, BSC), or the nonzeros
+        of a dense one."""
         return cls._made_of(_convert.from_torch(tensor))
 
     def to_torch(self) -> torch.Tensor:
@@ -602,7 +611,7 @@ class SparseTensor:
         (``datetime``, ``pandas.Timestamp``, ``numpy.datetime64``) instead of text. A label that is not
         there is a KeyError.
         """
-        wanted: dict[Mode, Any] = dict(labels or {})
+        wanted: dict[Mode, Any] = mapping(labels, "labels", "from modes to labels")
         for name, each in named.items():
             wanted[name] = each
         part: Part = _algebra.sel(self, wanted)
@@ -819,7 +828,7 @@ def _values(values: npt.ArrayLike | None, nnz: int) -> npt.NDArray[Any] | None:
     """The values as a float32 or float64 array of nnz numbers, without a copy where possible."""
     if values is None:
         return None
-    data = _convert.array(values)
+    data = _convert.array(values, "values")
     if data.dtype.kind not in "biuf" and data.size > 0:
         raise TypeError(f"values has type {data.dtype}; expected real numbers")
     if data.ndim == 2 and data.shape[1] == 1:

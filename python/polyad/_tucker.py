@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ._arguments import items, known, single
 from ._context import Callback, context, index, real
-from ._convert import array
+from ._convert import reals
 from ._errors import Interrupted
 from ._native import ffi, lib
 from ._plan import Plan, plan_of
@@ -73,8 +74,8 @@ def _energy(ranks: Any) -> float:
 
 def _ranks(ranks: Any, plan: Plan) -> tuple[int, ...]:
     order = len(plan.shape)
-    given = ([index(ranks, "ranks")] * order if np.ndim(ranks) == 0 else
-             [index(rank, "ranks") for rank in ranks])
+    given = ([index(ranks, "ranks")] * order if single(ranks) else
+             [index(rank, "ranks") for rank in items(ranks, "ranks", "numbers")])
     if len(given) != order:
         raise ValueError(f"{len(given)} ranks are given; expected {order}")
     for mode, rank in enumerate(given):
@@ -151,7 +152,7 @@ def tucker(x: Any, ranks: int | str | Sequence[int], *, tol: float = 1e-4, max_i
         raise ValueError(f"ranks {ranks!r} bring first factors of their own; expected init 'hosvd'")
     for mode, rank in enumerate(wanted):
         options.ranks[mode] = rank
-    if svd not in _SVDS:
+    if not known(svd, _SVDS):
         raise ValueError(f"svd {svd!r} is unknown; expected 'exact' or 'randomized'")
     options.svd = _SVDS[svd]
 
@@ -160,7 +161,8 @@ def tucker(x: Any, ranks: int | str | Sequence[int], *, tol: float = 1e-4, max_i
         if len(factors) != len(wanted):
             raise ValueError(f"init has {len(factors)} factors; expected {len(wanted)}")
         return TuckerTensor(np.zeros(wanted, plan.dtype),
-                            [np.asarray(array(f), plan.dtype) for f in factors])
+                            [np.asarray(reals(f, f"factor {m} of init"), plan.dtype)
+                             for m, f in enumerate(factors)])
 
     kept += initial(options, init, "TuckerTensor", first)
     model = execute(TuckerTensor, lib.polyad_tucker, plan, tensor, options, choice, run,
@@ -199,7 +201,8 @@ def ttmc(x: Any, factors: Sequence[npt.ArrayLike] | TuckerTensor, mode: int, *,
     ------
     ValueError, TypeError, polyad.Error
     """
-    matrices: list[Any] = list(factors.factors if isinstance(factors, TuckerTensor) else factors)
+    matrices: list[Any] = items(
+        factors.factors if isinstance(factors, TuckerTensor) else factors, "factors", "matrices")
     _, plan = plan_of(x, 16, format=format, precision=precision, device=device, threads=threads,
                       variant=variant, kernel="ttmc")
     return plan.ttmc(matrices, mode, threads=threads)

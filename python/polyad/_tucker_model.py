@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _convert
+from ._arguments import items, known
 from ._context import Context, context
 from ._factors import LETTERS, FactorModel, common_type, real_matrices
 from ._labels import Columns, Names
@@ -103,7 +104,7 @@ class TuckerTensor(FactorModel):
 
     def normalize(self, norm: int = 2) -> TuckerTensor:
         """A copy with columns of norm one (2-norm or 1-norm); the core takes up the lengths."""
-        if norm not in (1, 2):
+        if not known(norm, (1, 2)):
             raise ValueError(f"norm {norm!r} is unknown; expected 1 or 2")
         core, factors = self.core.copy(), []
         for mode, factor in enumerate(self.factors):
@@ -138,6 +139,7 @@ class TuckerTensor(FactorModel):
     @classmethod
     def from_pyttb(cls, model: Any) -> TuckerTensor:
         """From ``pyttb.ttensor`` with a dense core; a copy."""
+        _convert.expect(model, "a pyttb.ttensor", "core", "factor_matrices")
         core = model.core.data if hasattr(model.core, "data") else model.core
         return cls(np.array(core, order="C"), [np.array(f, order="C") for f in model.factor_matrices])
 
@@ -145,8 +147,9 @@ class TuckerTensor(FactorModel):
     def from_tensorly(cls, model: Any) -> TuckerTensor:
         """From ``tensorly.tucker_tensor.TuckerTensor`` (of NumPy arrays), or a pair of core and
         factors; a copy."""
-        core, factors = model
-        return cls(np.array(core, order="C"), [np.array(f, order="C") for f in factors])
+        core, factors = _convert.pair(model, "tensorly.tucker_tensor.TuckerTensor")
+        return cls(_convert.array(core, "the core of model").copy(),
+                   [np.array(f) for f in items(factors, "the factors of model", "matrices")])
 
     def to_pyttb(self) -> ttensor:
         """To ``pyttb.ttensor``."""

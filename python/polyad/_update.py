@@ -13,7 +13,7 @@ from ._context import Context, context, encode, index, real
 from ._errors import Interrupted, text
 from ._model import KruskalTensor
 from ._native import ffi, lib
-from ._newdata import KINDS, matched, word
+from ._newdata import KINDS, MATCH, UNSEEN, matched, word
 from ._tensor import SparseTensor, as_tensor
 from ._types import MatchBy, Mode, RunInfo, Unseen, UpdateInfo, UpdateKind
 
@@ -54,7 +54,10 @@ class Updater:
     def __init__(self, model: KruskalTensor, mode: Mode = 0, *, forget: float = 1.0,
                  rounds: int = 1, kind: UpdateKind = "auto", match: MatchBy = "auto",
                  unseen: Unseen = "error", state: Any = None) -> None:
+        if not isinstance(model, KruskalTensor):
+            raise TypeError(f"model must be a KruskalTensor, not {type(model).__name__}")
         self._mode = model._mode(mode)
+        word(MATCH, match, "match"), word(UNSEEN, unseen, "unseen")
         options = ffi.new("polyad_update_options *")
         lib.polyad_update_options_init(options)
         options.mode, options.kind = self._mode, word(KINDS, kind, "kind")
@@ -175,7 +178,7 @@ class Updater:
         model = self.model
         model.save(path)
         ctx, handle = model._c()
-        state = os.fsencode(path) + b".state.ptm"
+        state = encode(path, "path") + b".state.ptm"
         ctx.check(lib.polyad_updater_write(ctx.pointer, self._handle, handle, state))
         return model
 

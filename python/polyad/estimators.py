@@ -18,8 +18,8 @@ import numpy.typing as npt
 from ._algorithms import cp_als
 from ._apr import cp_apr
 from ._complete import split
-from ._context import Callback, mode_bits, nonnegative_modes
-from ._convert import array
+from ._context import Callback, index, mode_bits, nonnegative_modes
+from ._convert import array, reals
 from ._errors import NotFittedError
 from ._model import KruskalTensor
 from ._plan import Plan
@@ -143,7 +143,7 @@ class _Decomposition:
         """The model that has these rows in a mode, as :meth:`transform` gives them; its
         ``reconstruct()`` makes it dense."""
         place = self._fitted()._mode(mode)
-        matrix = np.asarray(rows, np.float64)
+        matrix = reals(rows, "rows").astype(np.float64, copy=False)
         columns = self.model_.factors[place].shape[1]
         if matrix.ndim != 2 or matrix.shape[1] != columns:
             raise ValueError(f"rows has shape {matrix.shape}; expected (count, {columns})")
@@ -185,7 +185,7 @@ def _tensor(x: Any) -> SparseTensor:
 
 
 def _dense(x: Any) -> npt.NDArray[Any]:
-    dense = array(x)
+    dense = array(x, "X")
     if dense.dtype.kind == "c":
         raise ValueError("Complex data not supported; expected real numbers")
     if dense.dtype.kind == "O":
@@ -240,7 +240,7 @@ class CPDecomposition(_Decomposition):
         rank, algorithm = parameters.pop("rank"), parameters.pop("algorithm")
         if parameters["max_iters"] is None:
             del parameters["max_iters"]
-        if algorithm == "als":
+        if isinstance(algorithm, str) and algorithm == "als":
             self._take(cp_als(given, rank, **parameters))
         else:
             nonnegative = nonnegative_modes(parameters.pop("nonnegative"))
@@ -363,6 +363,7 @@ class EntryKFold:
     """
 
     def __init__(self, n_splits: int = 5, *, random_state: Seed = 0) -> None:
+        n_splits = index(n_splits, "n_splits")
         if n_splits < 2:
             raise ValueError(f"n_splits is {n_splits}; expected at least 2")
         self.n_splits, self.random_state = n_splits, random_state

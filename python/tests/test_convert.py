@@ -149,6 +149,31 @@ def test_tensors_of_torch(random_tensor):
     assert polyad.cp_als(sparse, 2).info["fit"] == polyad.cp_als(x, 2).info["fit"]
 
 
+def test_layouts_of_torch(random_tensor):
+    """Sparse tensors by rows or blocks, values of bfloat16, and values that are rows of dense numbers."""
+    x = random_tensor()
+    sparse = torch_like(x.to_numpy(), np.ascontiguousarray(x.coords.T), np.array(x.values))
+    rows = torch_like(x.to_numpy())
+    type(rows).layout, type(rows).to_sparse = "torch.sparse_csr", lambda self: sparse
+    assert polyad.SparseTensor.from_torch(rows) == x
+    assert polyad.cp_als(rows, 2, max_iters=2) == polyad.cp_als(x, 2, max_iters=2)
+    half = torch_like(np.eye(3))
+    type(half).dtype, type(half).float = "torch.bfloat16", lambda self: torch_like(np.eye(3, dtype=np.float32))
+    assert polyad.SparseTensor.from_torch(half).dtype == np.float32
+    hybrid = torch_like(x.to_numpy(), np.ascontiguousarray(x.coords.T), np.ones((x.nnz, 2)))
+    with pytest.raises(ValueError, match="1 dense dimensions in its values"):
+        polyad.SparseTensor.from_torch(hybrid)
+
+
+@pytest.mark.peer
+def test_dense_tensors_of_pyttb(random_tensor):
+    pyttb = pytest.importorskip("pyttb")
+    x = random_tensor()
+    dense = pyttb.tensor(x.to_numpy())
+    assert polyad.SparseTensor.from_pyttb(dense) == x
+    assert polyad.norm(dense) == x.norm()
+
+
 @pytest.mark.peer
 def test_torch_round_trip(random_tensor):
     torch = pytest.importorskip("torch")
