@@ -186,7 +186,7 @@ static void same_bits(const char *format, const char *variant) {
   }
 }
 
-static void test_same_bits(void **state) {
+static void test_every_run_again(void **state) {
   (void)state;
   assert_true(property_each_variant("cpu", PD_OPS_MTTKRP, same_bits) > 0);
 }
@@ -372,7 +372,7 @@ int main(int count, char **arguments) {
   if (drawn_asked(count, arguments)) return run_drawn(test_drawn_cases);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_every_case),   cmocka_unit_test(test_every_instruction_set),
-      cmocka_unit_test(test_hicoo_blocks), cmocka_unit_test(test_same_bits),
+      cmocka_unit_test(test_hicoo_blocks), cmocka_unit_test(test_every_run_again),
       cmocka_unit_test(test_linear),       cmocka_unit_test(test_one_row),
       cmocka_unit_test(test_permuted),     cmocka_unit_test(test_unasked_rows),
   };

@@ -52,13 +52,20 @@ static void make_counts(const struct mttkrp_case *from, size_t rank, uint64_t se
       problem->factor[n][k] = k / rank % 5 == 4 ? 0 : fabs(problem->factor[n][k]);
 }
 
+static bool same_place(const uint64_t *a, const uint64_t *b, size_t order) {
+  size_t n = 0;
+  while (n < order && a[n] == b[n])
+    ++n;
+  return n == order;
+}
+
 /* Lists each coordinate once, with the sum of its values. */
 static void merge_repeats(struct problem *problem) {
   size_t order = (size_t)problem->from->order, kept = 0;
   for (size_t p = 0; p < problem->entries && problem->from->repeats; ++p) {
     size_t q = 0;
     const uint64_t *index = problem->index + p * order;
-    while (q < kept && memcmp(problem->index + q * order, index, order * sizeof *index) != 0)
+    while (q < kept && !same_place(problem->index + q * order, index, order))
       ++q;
     if (q < kept) {
       problem->value[q] += problem->value[p];
@@ -207,6 +214,7 @@ static void every_case(const char *format, const char *variant) {
   static const int threads[] = {1, 2, 3, 7};
   for (int c = 0; c < CASES; ++c)
     for (int k = 0; k < 4; ++k) {
+      if (TEST_SANITIZED && k != c % 4 && k != (c + 1) % 4) continue;
       struct setting setting = {.format = format,
                                 .variant = variant,
                                 .rank = ranks[(c + 3 * k) % RANKS],
@@ -221,6 +229,7 @@ static void every_case(const char *format, const char *variant) {
 
 static void every_rank(const char *format, const char *variant) {
   for (int k = 0; k < 2 * RANKS; ++k) {
+    if (TEST_SANITIZED && (k / 2 + k) % 2 != 0) continue;
     struct setting setting = {.format = format,
                               .variant = variant,
                               .rank = ranks[k / 2],

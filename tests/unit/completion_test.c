@@ -294,6 +294,7 @@ static void the_objective_is_least(void **state) {
       if (bits >= 16 && (weights || by_count))
         continue;                        /* what they change is no matter of signs */
       if (weights && by_count) continue; /* the oracle does not count cells of weight zero */
+      if (TEST_SANITIZED && bits >= 16 && !biases) continue; /* up to 10,000 iterations */
       check_variant(
           (struct variant){(polyad_complete_method)method, weights, by_count, biases, nonnegative});
     }
