@@ -62,13 +62,35 @@ static void labels_write_remove_stale(const polyad_tensor *tensor, const char *d
   (void)closedir(listing);
 }
 
+/* A tensor without labels leaves label files alone, which may be somebody's work, but whoever reads
+ * it from now on takes them for its own. */
+static void warn_of_others(polyad_context *context, const char *path) {
+  char directory[PD_LABELS_PATH_BYTES], name[PD_LABELS_NAME_BYTES];
+  DIR *listing = pd_labels_directory(directory, path) ? opendir(directory) : NULL;
+  if (listing == NULL) return;
+  for (struct dirent *entry = readdir(listing); entry != NULL; entry = readdir(listing)) {
+    uint64_t mode;
+    if (!pd_labels_parse_name(entry->d_name, &mode, name)) continue;
+    pd_log(context, POLYAD_LOG_WARNING,
+           "%s has label files, but the tensor has no labels: who reads %s will take them for its "
+           "own; remove them, or write .ptn",
+           directory, path);
+    break;
+  }
+  (void)closedir(listing);
+}
+
 polyad_status pd_labels_write(polyad_context *context, const polyad_tensor *tensor,
                               const char *path) {
   char directory[PD_LABELS_PATH_BYTES], text[PD_ERRNO_BYTES];
   bool labelled = false;
   for (int n = 0; n < tensor->order; ++n)
     labelled = labelled || tensor->labels[n].count != 0;
-  if (!labelled || strcmp(path, "-") == 0) return POLYAD_OK;
+  if (strcmp(path, "-") == 0) return POLYAD_OK;
+  if (!labelled) {
+    warn_of_others(context, path);
+    return POLYAD_OK;
+  }
   PD_TRY(check_lines(context, tensor, path));
   if (!pd_labels_directory(directory, path))
     return pd_fail_at(context, POLYAD_IO, path, 0, 0, "name is too long for its labels' directory");

@@ -438,3 +438,14 @@ def test_who_writes_other_files_is_said(polyad):
                  says=("no model has", "polyad-table"))
     polyad.fails(2, "generate", "--dims", "3,4", "--nnz", "5", "-r", "1", "--truth", "t.html", "o.tns",
                  says=("no model has", "polyad report"))
+
+
+def test_label_files_of_another_tensor(polyad):
+    """They stay, and are named: readers of the new file take them for its own."""
+    polyad.path("out.labels").mkdir()
+    polyad.write("out.labels/notes.txt", "not of labels")
+    assert "label files" not in polyad.ok("convert", "good.tns", "out.tns").err
+    polyad.write("out.labels/mode-1-who.map", "ann\nbob\n")
+    assert polyad.ok("convert", "good.tns", "out.tns").err.count("out.labels has label files") == 1
+    assert polyad.path("out.labels/mode-1-who.map").read_text() == "ann\nbob\n"
+    assert "label files" not in polyad.ok("convert", "good.tns", "out.ptn").err
