@@ -303,26 +303,15 @@ static int read_weights(struct cpd *cpd) {
   return status;
 }
 
-static bool has_labels(const polyad_tensor *tensor, int mode) {
-  return polyad_tensor_label(tensor, mode, 0, NULL) != NULL;
-}
-
-/* Where both files have labels, an index of the one is that of the same label in the other. */
+/* Cells whose labels the fitted file lacks say nothing of its model. */
 static int match_validation(struct cpd *cpd) {
   polyad_context *context = cpd->session.context;
-  polyad_match_options options;
   polyad_tensor *matched = NULL;
   uint64_t skipped;
-  bool labelled = false;
-  int order = polyad_tensor_order(cpd->validation);
-  for (int n = 0; n < order && order == polyad_tensor_order(cpd->outline); ++n)
-    labelled = labelled || (has_labels(cpd->validation, n) && has_labels(cpd->outline, n));
-  if (!labelled) return 0;
-  polyad_match_options_init(&options);
-  options.unseen = POLYAD_UNSEEN_SKIP;
-  if (polyad_tensor_match(context, NULL, cpd->outline, cpd->validation, &options, &skipped,
-                          &matched) != POLYAD_OK)
+  if (polyad_tensor_match_labels(context, cpd->outline, cpd->validation, POLYAD_UNSEEN_SKIP,
+                                 &skipped, &matched) != POLYAD_OK)
     return cli_library_failure(context);
+  if (matched == NULL) return 0;
   if (skipped > 0)
     cli_talk(&cpd->session, "polyad: %llu cells of %s left out: their labels are not in %s\n",
              (unsigned long long)skipped, cpd->complete.validation, cpd->file);

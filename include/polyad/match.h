@@ -61,6 +61,21 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_tensor_match(
     const polyad_tensor *tensor, const polyad_match_options *options, uint64_t *skipped,
     polyad_tensor **matched);
 
+/** Puts a tensor in the terms of another one or of a model's labels where names tell more than
+ *  numbers: where both have labels of some mode, as polyad_tensor_match() does with
+ *  POLYAD_MATCH_AUTO and POLYAD_MATCH_MODEL in every mode. Where no mode has labels on both sides,
+ *  indices are what they are.
+ *  @param labels  the other tensor, or what polyad_ktensor_read_labelled() gives; NULL: no labels
+ *  @param[out] skipped  nonzeros that were left out; may be NULL
+ *  @param[out] matched  NULL where the tensor is to be taken as it is: there is nothing to match
+ *                       by, or all labels are the same in the same order. Otherwise destroyed with
+ *                       polyad_tensor_destroy()
+ *  @return as polyad_tensor_match(); POLYAD_OK where the orders differ, which is for the caller to
+ *  refuse */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_tensor_match_labels(
+    polyad_context *context, const polyad_tensor *labels, const polyad_tensor *tensor,
+    polyad_unseen unseen, uint64_t *skipped, polyad_tensor **matched);
+
 #ifdef __cplusplus
 }
 #endif

@@ -14,6 +14,7 @@ from ._arguments import items, known, single
 from ._context import Callback, context, index, real, seed_number, switch
 from ._convert import reals
 from ._errors import Interrupted, text
+from ._match import in_terms_of
 from ._model import KruskalTensor
 from ._native import ffi, lib
 from ._newdata import matched
@@ -156,20 +157,13 @@ def _observations(options: Any, x: Any, weights: Any, validation: Any) -> list[A
     elif validation is not None:
         validation = as_tensor(validation)
         if not isinstance(x, Plan):
-            validation = _in_terms_of(x, validation)
+            validation, skipped = in_terms_of(x, validation, lib.POLYAD_UNSEEN_SKIP)
+            if skipped:
+                warnings.warn(f"{skipped} cells of validation are left out: their labels are not in x",
+                              stacklevel=3)
         options.validation = validation._handle
         kept.append(validation)
     return kept
-
-
-def _in_terms_of(x: SparseTensor, validation: SparseTensor) -> SparseTensor:
-    """Where both have labels, an index of the one is that of the same label in the other."""
-    if not any(a is not None and b is not None for a, b in zip(x.labels, validation.labels)):
-        return validation
-    found, skipped = matched(context(), None, ffi.NULL, validation, {}, "auto", "skip", x)
-    if skipped:
-        warnings.warn(f"{skipped} cells of validation are left out: their labels are not in x", stacklevel=4)
-    return found
 
 
 def _complete_info(info: Any, plan: Plan) -> dict[str, Any]:

@@ -27,17 +27,17 @@ def word(table: Mapping[str, int], value: Any, name: str) -> int:
     return table[value]
 
 
-def matched(ctx: Context, model: KruskalTensor | None, handle: Any, x: SparseTensor,
-            rules: Mapping[int, int], match: str, unseen: str,
-            outline: SparseTensor | None = None) -> tuple[SparseTensor, int]:
+def matched(ctx: Context, model: KruskalTensor, handle: Any, x: SparseTensor,
+            rules: Mapping[int, int], match: str, unseen: str) -> tuple[SparseTensor, int]:
     """The tensor in the model's terms, and how many nonzeros were left out. `handle` is the model
-    in C. Without a model the terms are those of the tensor `outline`."""
+    in C."""
     options = ffi.new("polyad_match_options *")
     lib.polyad_match_options_init(options)
     options.by, options.unseen = word(MATCH, match, "match"), word(UNSEEN, unseen, "unseen")
     for mode, rule in rules.items():
         options.rule[mode] = rule
-    if model is not None and (any(column is not None for column in model.labels) or any(model.mode_names)):
+    outline = None
+    if any(column is not None for column in model.labels) or any(model.mode_names):
         outline = model._outline()
     made, skipped = ffi.new("polyad_tensor **"), ffi.new("uint64_t *")
     ctx.check(lib.polyad_tensor_match(ctx.pointer, handle,

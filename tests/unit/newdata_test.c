@@ -260,6 +260,66 @@ static void labels_find_their_rows(void **state) {
   context_end(context);
 }
 
+/* A tensor without nonzeros of the lengths `dims` with labels of mode 0. */
+static polyad_tensor *labelled(polyad_context *context, const char *const *names) {
+  polyad_tensor_input input;
+  polyad_tensor *labels;
+  polyad_tensor_input_init(&input);
+  input.order = 3;
+  input.dims = dims;
+  ALS_OK(context, polyad_tensor_create(context, &input, &labels));
+  ALS_OK(context, polyad_tensor_set_labels(context, labels, 0, "day", names));
+  return labels;
+}
+
+/* Names decide where both have some; otherwise, and where they are the same, nothing is made. */
+static void names_decide_where_both_have_some(void **state) {
+  (void)state;
+  static const char *const names[] = {"a", "b", "c", "d", "e", "f"};
+  static const char *const turned[] = {"c", "x", "a", "b", "y", "z", "f", "e"};
+  polyad_context *context = cpu_context(1);
+  polyad_tensor *tensor = counts(context), *same = labelled(context, names), *matched;
+  polyad_tensor *labels = labelled(context, names);
+  uint64_t skipped = 7, left_out = 0;
+  ALS_OK(context, polyad_tensor_match_labels(context, labels, same, POLYAD_UNSEEN_ERROR, &skipped,
+                                             &matched));
+  assert_null(matched);
+  ALS_OK(context, polyad_tensor_match_labels(context, labels, tensor, POLYAD_UNSEEN_ERROR, &skipped,
+                                             &matched));
+  assert_null(matched); /* the tensor has no labels, and more rows */
+  ALS_OK(context, polyad_tensor_match_labels(context, NULL, labels, POLYAD_UNSEEN_ERROR, NULL,
+                                             &matched));
+  assert_null(matched);
+  assert_int_equal(skipped, 0);
+  ALS_OK(context, polyad_tensor_set_labels(context, tensor, 0, "day", turned));
+  for (uint64_t p = 0; p < tensor->nnz; ++p)
+    left_out += strchr("xyz", turned[pd_tensor_index(tensor, 0, p)][0]) != NULL;
+  assert_true(left_out > 0 && left_out < tensor->nnz);
+  assert_int_equal(polyad_tensor_match_labels(context, labels, tensor, POLYAD_UNSEEN_ERROR, NULL,
+                                              &matched),
+                   POLYAD_MISMATCH);
+  ALS_OK(context, polyad_tensor_match_labels(context, labels, tensor, POLYAD_UNSEEN_SKIP, &skipped,
+                                             &matched));
+  assert_int_equal(skipped, left_out);
+  assert_int_equal(matched->nnz, tensor->nnz - left_out);
+  for (uint64_t p = 0; p < matched->nnz; ++p)
+    assert_true(pd_tensor_index(matched, 0, p) < 6);
+  assert_string_equal(polyad_tensor_label(matched, 0, 0, NULL), "a");
+  polyad_tensor_destroy(matched);
+  /* A mode that only one of them has names of is refused, once names count at all. */
+  ALS_OK(context, polyad_tensor_set_labels(context, same, 1, "hour", names));
+  assert_int_equal(
+      polyad_tensor_match_labels(context, labels, same, POLYAD_UNSEEN_SKIP, NULL, &matched),
+      POLYAD_MISMATCH);
+  assert_int_equal(
+      polyad_tensor_match_labels(context, labels, NULL, POLYAD_UNSEEN_SKIP, NULL, &matched),
+      POLYAD_INVALID_ARGUMENT);
+  polyad_tensor_destroy(labels);
+  polyad_tensor_destroy(same);
+  polyad_tensor_destroy(tensor);
+  context_end(context);
+}
+
 /* ---- rates of counts --------------------------------------------------------------------------
  */
 
@@ -456,6 +516,7 @@ int main(void) {
                                      cmocka_unit_test(test_memory),
                                      cmocka_unit_test(test_failed_addition_changes_nothing),
                                      cmocka_unit_test(labels_find_their_rows),
+      cmocka_unit_test(names_decide_where_both_have_some),
                                      cmocka_unit_test(rows_of_rates_are_optimal),
                                      cmocka_unit_test(known_counts_are_the_components),
                                      cmocka_unit_test(test_cancel),
