@@ -89,7 +89,11 @@ int cli_session_open(struct cli_session *session) {
   status = cli_device_try(session->device); /* by a child, which MPI may not like */
   if (status == 0 && session->joins) status = cli_team_join(session);
   if (status != 0) return status;
-  if (!session->joins) cli_team_missing(session);
+  if (!session->joins) {
+    cli_team_missing(session);
+    if (polyad_team_share_machine(session->context) != POLYAD_OK)
+      return cli_library_failure(session->context);
+  }
   polyad_status set = polyad_team_set_device(session->context, session->team, session->device);
   return cli_library_status(session->context, set);
 }

@@ -88,7 +88,7 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_set_threads(polyad_context *conte
 POLYAD_API int polyad_threads(const polyad_context *context);
 
 /** Sets the memory limit in bytes; 0 means what the machine, the cgroup or a limit of address space
- *  leaves now. */
+ *  leaves now, of which a process of a team gets its part (polyad_team_create_mpi()). */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_set_memory_limit(polyad_context *context,
                                                                 uint64_t bytes);
 /** Memory limit in bytes. */

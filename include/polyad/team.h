@@ -34,7 +34,9 @@ POLYAD_API int polyad_team_launched(void);
  *
  *  Processes of the team that may use the same processors of one machine divide them: a context
  *  whose number of threads nobody has set (polyad_set_threads()) has polyad_team_threads() from now
- *  on.
+ *  on. They divide the memory of a machine or of a control group likewise: a memory limit that
+ *  nobody has set (polyad_set_memory_limit()) becomes an equal part of it. Memory of devices is not
+ *  divided.
  *  @param communicator  as an integer of Fortran: MPI_Comm_c2f() of C, py2f() of mpi4py. The team
  *                       has a duplicate. POLYAD_TEAM_WORLD: MPI_COMM_WORLD
  *  @param[out] team  destroyed with polyad_team_destroy()
@@ -44,6 +46,13 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_team_create_mpi(polyad_context *c
                                                                int communicator,
                                                                polyad_team **team);
 #define POLYAD_TEAM_WORLD (-1) /**< for polyad_team_create_mpi(): MPI_COMM_WORLD */
+
+/** For a process that a launcher started beside others and that joins no team: its threads and its
+ *  memory limit, where nobody has set them, become its part of what the machine has for as many
+ *  processes as the launcher started there, as the environment tells. Processors that the launcher
+ *  gave this process alone it keeps. Without a launcher nothing changes.
+ *  @return POLYAD_INVALID_ARGUMENT for NULL */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_team_share_machine(polyad_context *context);
 
 /** Chooses the device of a member, as polyad_set_device() does for a process that is alone: every
  *  member calls it, and may name a device of its own. "cuda" gives the members on each machine its

@@ -9,12 +9,14 @@
 #include <string.h>
 #include <time.h>
 
-/* The memory that the machine has. Under a limit of address space (ulimit -v) the stacks of threads
- * that have yet to start are subtracted, but for those that the C library keeps mapped after their
- * threads have ended: 40 MB of them, of which 32 are counted on. */
-static uint64_t usual_memory_limit(int threads) {
+/* The memory that the machine has, or a part of it. Under a limit of address space (ulimit -v),
+ * which is each process's own, the stacks of threads that have yet to start are subtracted, but for
+ * those that the C library keeps mapped after their threads have ended: 40 MB of them, of which 32
+ * are counted on. */
+static uint64_t usual_memory_limit(int threads, int parts) {
   enum { KEPT = 32 << 20 };
   uint64_t memory = pd_machine_memory(), space = pd_machine_address_space();
+  if (parts > 1) memory /= (uint64_t)parts;
   if (space == UINT64_MAX) return memory;
   uint64_t stacks = pd_thread_bytes(threads);
   stacks = stacks > KEPT ? stacks - KEPT : 0;
@@ -39,7 +41,7 @@ polyad_status polyad_context_create_with_allocator(const polyad_allocator *alloc
   pd_arena_init(&made->arena);
   made->allocator = allocator != NULL ? from : pd_system_allocator(&made->arena);
   made->threads = pd_start_threads(pd_machine_processors());
-  made->memory_limit = usual_memory_limit(made->threads);
+  made->memory_limit = usual_memory_limit(made->threads, 0);
   snprintf(made->device, sizeof made->device, "auto");
   *context = made;
   return POLYAD_OK;
@@ -57,6 +59,7 @@ polyad_status pd_context_for_helper(const polyad_context *parent, const char *de
 void pd_context_follow(const polyad_context *parent, polyad_context *helper) {
   helper->memory_limit = parent->memory_limit;
   helper->memory_limit_set = parent->memory_limit_set;
+  helper->memory_parts = parent->memory_parts;
   helper->seed = parent->seed;
   helper->message_base = parent->message_base;
 }
@@ -68,6 +71,11 @@ void polyad_context_destroy(polyad_context *context) {
   from.release(from.user, context, sizeof *context);
 }
 
+static void find_memory_limit(polyad_context *context) {
+  if (!context->memory_limit_set)
+    context->memory_limit = usual_memory_limit(context->threads, context->memory_parts);
+}
+
 static void use_threads(polyad_context *context, int wanted) {
   if (wanted == context->threads) return; /* small computations set it every time */
   context->threads = pd_start_threads(wanted);
@@ -76,7 +84,7 @@ static void use_threads(polyad_context *context, int wanted) {
            "%d threads instead of %d: the limit of address space (ulimit -v) leaves no room for "
            "more",
            context->threads, wanted);
-  if (!context->memory_limit_set) context->memory_limit = usual_memory_limit(context->threads);
+  find_memory_limit(context);
 }
 
 polyad_status polyad_set_threads(polyad_context *context, int threads) {
@@ -99,13 +107,26 @@ int polyad_threads(const polyad_context *context) { return context->threads; }
 polyad_status polyad_set_memory_limit(polyad_context *context, uint64_t bytes) {
   PD_ENTER(context);
   context->memory_limit_set = bytes != 0;
-  context->memory_limit = bytes == 0 ? usual_memory_limit(context->threads) : bytes;
+  context->memory_limit = bytes;
+  find_memory_limit(context);
   return POLYAD_OK;
+}
+
+void pd_memory_divide(polyad_context *context, int parts) {
+  if (parts == context->memory_parts) return;
+  context->memory_parts = parts;
+  find_memory_limit(context);
 }
 
 bool pd_memory_limit_is_set(const polyad_context *context) { return context->memory_limit_set; }
 
 uint64_t polyad_memory_limit(const polyad_context *context) { return context->memory_limit; }
+
+uint64_t pd_memory_limit_of_devices(const polyad_context *context) {
+  return context->memory_limit_set || context->memory_parts < 2
+             ? context->memory_limit
+             : usual_memory_limit(context->threads, 0);
+}
 
 uint64_t polyad_memory_in_use(const polyad_context *context) {
   return atomic_load(&((polyad_context *)(uintptr_t)context)->memory_in_use);

@@ -15,6 +15,7 @@ struct polyad_context {
   bool threads_set; /* by the caller */
   uint64_t memory_limit;
   bool memory_limit_set; /* by the caller */
+  int memory_parts; /* processes that divide the memory that there is; 0: this one has it all */
   _Atomic uint64_t memory_in_use;
   _Atomic uint64_t memory_peak;
   uint64_t seed;

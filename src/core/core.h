@@ -133,6 +133,10 @@ polyad_status pd_memory_check(polyad_context *context, uint64_t bytes, const cha
 
 /** Whether the memory limit is the caller's, and not what the machine or control group has. */
 bool pd_memory_limit_is_set(const polyad_context *context);
+/** How many processes the memory that there is belongs to, where the caller has set no limit. */
+void pd_memory_divide(polyad_context *context, int parts);
+/** The limit for memory of devices, of which processes divide nothing. */
+uint64_t pd_memory_limit_of_devices(const polyad_context *context);
 /** Whether the caller has set a number of threads. */
 bool pd_threads_are_set(const polyad_context *context);
 /** Threads for a context whose caller has set none. */

@@ -103,9 +103,12 @@ int pd_machine_processors(void) {
   return pd_machine_share(&hold, 1, 0);
 }
 
+static uint64_t machine_find_memory(uint64_t *group);
+
 void pd_machine_hold(struct pd_machine_hold *hold) {
   find_processors(hold);
   hold->machine = pd_machine_identity();
+  (void)machine_find_memory(&hold->memory_group);
   if (isfinite(hold->quota)) hold->quota_group = with_name_space(hold->quota_group);
 }
 
@@ -132,16 +135,47 @@ int pd_machine_share(const struct pd_machine_hold *all, int count, int which) {
   return share < 1 ? 1 : (int)(share + 1e-9); /* sums of thirds */
 }
 
+int pd_machine_part(int count) {
+  struct pd_machine_hold hold;
+  cpu_set_t set;
+  find_processors(&hold);
+  uint64_t whole = hold.processors;
+  if (sched_getaffinity(1, sizeof set, &set) == 0 && (uint64_t)CPU_COUNT(&set) > whole)
+    whole = (uint64_t)CPU_COUNT(&set);
+  double share = fmin((double)whole, hold.quota) / count;
+  if (share > (double)hold.processors) share = (double)hold.processors;
+  return share < 1 ? 1 : (int)share;
+}
+
+int pd_machine_memory_users(const struct pd_machine_hold *all, int count, int which) {
+  int users = 0;
+  for (int k = 0; k < count; ++k)
+    users += all[k].machine == all[which].machine && all[k].memory_group == all[which].memory_group;
+  return users;
+}
+
+struct memory {
+  uint64_t bytes, group;
+};
+
+/* Of equal limits the outermost counts, which more processes have together. */
 static void smaller_memory(const char *path, const char *text, void *user) {
-  (void)path;
-  uint64_t *bytes = user;
+  struct memory *memory = user;
   char *end;
   errno = 0;
   unsigned long long value = strtoull(text, &end, 10);
-  if (end != text && errno == 0 && value < *bytes) *bytes = value;
+  if (end == text || errno != 0 || value > memory->bytes) return;
+  memory->bytes = value;
+  memory->group = with_name_space(hash_text(empty_hash, path));
 }
 
 uint64_t pd_machine_memory(void) {
+  uint64_t group;
+  return machine_find_memory(&group);
+}
+
+/* `group`: 0 where the whole machine bounds it. */
+static uint64_t machine_find_memory(uint64_t *group) {
   long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
   uint64_t bytes = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_C(1) << 32;
   char text[4096];
@@ -152,9 +186,11 @@ uint64_t pd_machine_memory(void) {
       if (available > 0 && available < bytes) bytes = available;
     }
   }
-  each_cgroup(&version_2, "memory.max", smaller_memory, &bytes);
-  each_cgroup(&version_1_memory, "memory.limit_in_bytes", smaller_memory, &bytes);
-  return bytes;
+  struct memory memory = {.bytes = bytes};
+  each_cgroup(&version_2, "memory.max", smaller_memory, &memory);
+  each_cgroup(&version_1_memory, "memory.limit_in_bytes", smaller_memory, &memory);
+  *group = memory.group;
+  return memory.bytes;
 }
 
 uint64_t pd_machine_address_space(void) {

@@ -11,8 +11,9 @@ struct pd_machine_hold {
   uint64_t machine;                          /* pd_machine_identity() */
   uint64_t processors;                       /* in the affinity mask */
   uint64_t mask[PD_MACHINE_PROCESSORS / 64]; /* the affinity mask; all bits where it is unknown */
-  double quota;         /* processors that a cgroup's quota is worth; infinite: there is none */
-  uint64_t quota_group; /* the same for processes that have this quota together */
+  double quota;          /* processors that a cgroup's quota is worth; infinite: there is none */
+  uint64_t quota_group;  /* the same for processes that have this quota together */
+  uint64_t memory_group; /* the same for processes that have pd_machine_memory() together */
 };
 
 /** Processors this process may use: affinity mask and cgroup quota respected, at least 1. */
@@ -22,6 +23,12 @@ void pd_machine_hold(struct pd_machine_hold *hold);
  *  part of each processor of its mask and of its quota, in whole processors, at least 1. With none
  *  beside it that is pd_machine_processors(). */
 int pd_machine_share(const struct pd_machine_hold *all, int count, int which);
+/** How many of several processes have the memory of one of them together, itself included. */
+int pd_machine_memory_users(const struct pd_machine_hold *all, int count, int which);
+/** Processors for one of `count` processes on this machine of which only the number is known: an
+ *  equal part of what the first process of the system or container may use, or fewer where this
+ *  process may use fewer; at least 1. */
+int pd_machine_part(int count);
 /** Bytes this process may use: the smaller of what the machine has available and what the
  *  cgroup leaves. */
 uint64_t pd_machine_memory(void);

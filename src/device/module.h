@@ -33,7 +33,7 @@ struct pd_services {
   void (*free)(polyad_context *context, void *pointer);
   polyad_status (*memory_check)(polyad_context *context, uint64_t bytes, const char *what);
   const char *(*bytes_text)(char out[32], uint64_t bytes);
-  uint64_t (*memory_limit)(const polyad_context *context);
+  uint64_t (*memory_limit)(const polyad_context *context); /* pd_memory_limit_of_devices() */
   int (*threads)(const polyad_context *context);
   int (*shown_mode)(const polyad_context *context, int mode);
   /** pd_team_gather_there(); pd_team_size(). */

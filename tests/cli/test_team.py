@@ -124,6 +124,35 @@ def test_processes_of_one_machine_divide_its_processors(noisy, mpi, size):
     assert json.loads(asked.stdout)["manifest"]["threads"] == alone and "threads: " not in asked.stderr
 
 
+@pytest.mark.parametrize("size", [2, 3])
+def test_processes_by_themselves_divide_the_processors(noisy, mpi, size):
+    """tucker shares no work: each process runs the whole command beside the others."""
+    unbound = {"openmpi": ("--bind-to", "none"), "mpich": ()}[mpi]
+    arguments = ("tucker", "x.ptn", "-r", "2,2,2", "-i", "2", "--device", "cpu", "--json", "t.json")
+    alone = noisy.json(*arguments[:-2])["manifest"]["threads"]
+    for words, expected in (((), max(1, alone // size)), (("-t", alone), alone)):
+        done = run(noisy, size, *arguments, *words, launch=unbound)
+        assert done.returncode == 0 and done.stdout.count("fit ") == size, done.stderr
+        assert json.loads(noisy.path("t.json").read_text())["manifest"]["threads"] == expected
+
+
+def limit_of(said):
+    number, unit = re.search(r"the memory limit is ([0-9.]+) (\w+)", said).groups()
+    return float(number) * 1024 ** ["bytes", "KiB", "MiB", "GiB", "TiB"].index(unit)
+
+
+@pytest.mark.parametrize("command", ["cpd", "rank"])
+def test_processes_of_one_machine_divide_its_memory(noisy, command):
+    """The limit is measured anew in each, while other programs take memory."""
+    words = ("-r", "200000000") if command == "cpd" else ("--ranks", "200000000", "--starts", "1")
+    arguments = (command, "x.ptn", *words, "--device", "cpu")
+    alone = noisy.fails(1, *arguments, says="the memory limit is")
+    done = run(noisy, 3, *arguments)
+    assert done.returncode == 1 and 0.2 < limit_of(done.stderr) / limit_of(alone.err) < 0.5, done.stderr
+    asked = run(noisy, 3, *arguments, "--memory-limit", "1G")
+    assert limit_of(asked.stderr) == pytest.approx(2 ** 30, rel=0.01)
+
+
 def test_the_summary_says_how_many_compute_together(noisy):
     """With a launcher that does not connect them each would say what one says."""
     done = run(noisy, 3, "cpd", "x.ptn", "-r", "3", "-i", "2")

@@ -10,6 +10,7 @@
 #include <polyad/polyad.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -22,6 +23,7 @@ struct fake_file {
 enum { FILES = 8 };
 static struct fake_file fakes[FILES]; /* ended by a path NULL; the others are missing */
 static int affinity;                  /* processors in the mask; 0: the call fails */
+static int first_affinity;            /* of process 1 */
 static rlim_t address_space;
 static bool no_sysconf;
 
@@ -38,11 +40,12 @@ FILE *__wrap_fopen(const char *path, const char *mode) {
 
 int __wrap_sched_getaffinity(pid_t process, size_t size, cpu_set_t *set);
 int __wrap_sched_getaffinity(pid_t process, size_t size, cpu_set_t *set) {
-  assert_int_equal(process, 0);
+  assert_true(process == 0 || process == 1);
   assert_int_equal(size, sizeof *set);
-  if (affinity == 0) return -1;
+  int count = process == 0 ? affinity : first_affinity;
+  if (count == 0) return -1;
   CPU_ZERO(set);
-  for (size_t k = 0; k < (size_t)affinity; ++k)
+  for (size_t k = 0; k < (size_t)count; ++k)
     CPU_SET(3 * k, set);
   return 0;
 }
@@ -62,6 +65,7 @@ static int forget(void **state) {
   (void)state;
   memset(fakes, 0, sizeof fakes);
   affinity = 8;
+  first_affinity = 0;
   address_space = RLIM_INFINITY;
   no_sysconf = false;
   return 0;
@@ -203,6 +207,106 @@ static void only_threads_that_nobody_set_are_suggested(void **state) {
   assert_int_equal(polyad_team_threads(NULL), 8);
 }
 
+/* Of processes of which only the number is known. */
+static void a_process_takes_its_part(void **state) {
+  (void)state;
+  assert_int_equal(pd_machine_part(1), 8);
+  assert_int_equal(pd_machine_part(2), 4);
+  assert_int_equal(pd_machine_part(3), 2);
+  assert_int_equal(pd_machine_part(20), 1);
+  first_affinity = 32; /* bound by its launcher: four such processes have processors of their own */
+  assert_int_equal(pd_machine_part(4), 8);
+  assert_int_equal(pd_machine_part(8), 4);
+  fakes[0] = (struct fake_file){"/proc/self/cgroup", "0::/\n"};
+  fakes[1] = (struct fake_file){"/sys/fs/cgroup/cpu.max", "1200000 100000\n"};
+  assert_int_equal(pd_machine_part(4), 3);
+}
+
+static void memory_is_divided_where_it_is_shared(void **state) {
+  (void)state;
+  struct pd_machine_hold all[4] = {{.machine = 1}, {.machine = 1}, {.machine = 2}, {.machine = 1}};
+  assert_int_equal(pd_machine_memory_users(all, 4, 0), 3);
+  assert_int_equal(pd_machine_memory_users(all, 4, 2), 1);
+  all[3].memory_group = 7; /* a control group of its own */
+  assert_int_equal(pd_machine_memory_users(all, 4, 0), 2);
+  assert_int_equal(pd_machine_memory_users(all, 4, 3), 1);
+  fakes[0] = (struct fake_file){"/proc/self/cgroup", "0::/new\n"};
+  fakes[1] = (struct fake_file){"/proc/meminfo", "MemAvailable: 8192 kB\n"};
+  pd_machine_hold(&all[0]);
+  assert_int_equal(all[0].memory_group, 0);
+  fakes[2] = (struct fake_file){"/sys/fs/cgroup/new/memory.max", "4194304\n"};
+  pd_machine_hold(&all[0]);
+  assert_int_not_equal(all[0].memory_group, 0);
+}
+
+static void only_a_limit_that_nobody_set_is_divided(void **state) {
+  (void)state;
+  polyad_context *context;
+  fakes[0] = (struct fake_file){"/proc/meminfo", "MemAvailable: 8192 kB\n"};
+  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
+  pd_memory_divide(context, 4);
+  assert_int_equal(polyad_memory_limit(context), 2 << 20);
+  assert_int_equal(pd_memory_limit_of_devices(context), 8 << 20);
+  assert_int_equal(polyad_set_memory_limit(context, 5 << 20), POLYAD_OK);
+  pd_memory_divide(context, 2);
+  assert_int_equal(polyad_memory_limit(context), 5 << 20);
+  assert_int_equal(pd_memory_limit_of_devices(context), 5 << 20);
+  assert_int_equal(polyad_set_memory_limit(context, 0), POLYAD_OK);
+  assert_int_equal(polyad_memory_limit(context), 4 << 20);
+  address_space = 3 << 20; /* each process's own */
+  assert_int_equal(polyad_set_threads(context, 1), POLYAD_OK);
+  assert_int_equal(polyad_set_memory_limit(context, 0), POLYAD_OK);
+  assert_int_equal(polyad_memory_limit(context), 3 << 20);
+  polyad_context_destroy(context);
+}
+
+/* What launchers say of the processes beside this one. */
+static void launched_processes_share_the_machine(void **state) {
+  (void)state;
+  static const char *const names[] = {"OMPI_COMM_WORLD_SIZE",
+                                      "OMPI_COMM_WORLD_LOCAL_SIZE",
+                                      "PMI_SIZE",
+                                      "MPI_LOCALNRANKS",
+                                      "PMIX_RANK",
+                                      "SLURM_NTASKS",
+                                      "SLURM_STEP_TASKS_PER_NODE",
+                                      "SLURM_NODEID"};
+  enum { NAMES = sizeof names / sizeof *names };
+  static const struct {
+    const char *value[NAMES];
+    int threads;
+  } table[] = {{{NULL}, 8},
+               {{"2", "2"}, 4},
+               {{"1", "1"}, 8},
+               {{"8", "4"}, 2},
+               {{"8", "no"}, 8},
+               {{NULL, NULL, "2", "2"}, 4},
+               {{NULL, NULL, "2"}, 8},
+               {{NULL, "2", NULL, "2"}, 8}, /* nobody launched it */
+               {{NULL, NULL, NULL, NULL, "0", "7", "2(x3),1", "2"}, 4},
+               {{NULL, NULL, NULL, NULL, "0", "7", "2(x3),1", "3"}, 8},
+               {{NULL, NULL, NULL, NULL, "0", "7", "4,2,1", "0"}, 2},
+               {{NULL, NULL, NULL, NULL, "0", "7", "4,2,1", "1"}, 4},
+               {{NULL, NULL, NULL, NULL, "0", "7", "4,2,1", "5"}, 8}};
+  fakes[0] = (struct fake_file){"/proc/meminfo", "MemAvailable: 8192 kB\n"};
+  for (size_t k = 0; k < sizeof table / sizeof *table; ++k) {
+    polyad_context *context;
+    for (int v = 0; v < NAMES; ++v)
+      assert_int_equal(table[k].value[v] == NULL ? unsetenv(names[v])
+                                                 : setenv(names[v], table[k].value[v], 1),
+                       0);
+    assert_int_equal(polyad_context_create(&context), POLYAD_OK);
+    assert_int_equal(polyad_team_share_machine(context), POLYAD_OK);
+    if (polyad_threads(context) != table[k].threads)
+      fail_msg("case %zu: %d threads; expected %d", k, polyad_threads(context), table[k].threads);
+    assert_int_equal(polyad_memory_limit(context), (8 << 20) / (8 / table[k].threads));
+    polyad_context_destroy(context);
+  }
+  for (int v = 0; v < NAMES; ++v)
+    assert_int_equal(unsetenv(names[v]), 0);
+  assert_int_equal(polyad_team_share_machine(NULL), POLYAD_INVALID_ARGUMENT);
+}
+
 static void without_a_mask_there_is_a_processor(void **state) {
   (void)state;
   affinity = 0;
@@ -281,6 +385,10 @@ int main(void) {
       cmocka_unit_test_setup(processes_divide_what_they_share, forget),
       cmocka_unit_test_setup(a_process_says_what_it_may_use, forget),
       cmocka_unit_test_setup(only_threads_that_nobody_set_are_suggested, forget),
+      cmocka_unit_test_setup(a_process_takes_its_part, forget),
+      cmocka_unit_test_setup(memory_is_divided_where_it_is_shared, forget),
+      cmocka_unit_test_setup(only_a_limit_that_nobody_set_is_divided, forget),
+      cmocka_unit_test_setup(launched_processes_share_the_machine, forget),
       cmocka_unit_test_setup(without_a_mask_there_is_a_processor, forget),
       cmocka_unit_test_setup(memory_is_the_least_that_is_said, forget),
       cmocka_unit_test_setup(address_space_is_what_is_left, forget),
