@@ -48,6 +48,10 @@ static int parse(struct tucker *tucker, int argc, char **argv) {
   status = cli_check_result_name(tucker->output, POLYAD_CONTENTS_TTENSOR);
   if (status == 0) status = cli_check_report_name("--report", tucker->report);
   if (status == 0) status = parse_ranks(tucker);
+  if (status == 0 && tucker->run.max_iterations == 0 && strcmp(tucker->init, "hosvd") != 0)
+    return cli_usage_error("--max-iters 0 found with --init %s; expected it with hosvd, the model "
+                           "without iterations",
+                           tucker->init);
   if (status == 0 && tucker->energy > 0 &&
       (strcmp(tucker->init, "hosvd") != 0 || strcmp(tucker->svd, "exact") != 0))
     return cli_usage_error("--ranks auto:X found with --init or --svd; expected neither: the ranks "

@@ -21,7 +21,8 @@ typedef enum polyad_svd {
 /** Options of polyad_tucker(). Start from polyad_tucker_options_init(). */
 typedef struct polyad_tucker_options {
   polyad_run_options run; /**< has converged when the fit grows by less than the tolerance (from the
-                               second iteration on) */
+                               second iteration on); 0 iterations, with POLYAD_INIT_HOSVD and one
+                               start: the HOSVD's factors with their core */
   uint64_t ranks[POLYAD_MAX_ORDER]; /**< columns of each mode's factor: 1 up to the mode's length */
   polyad_init init;                 /**< default POLYAD_INIT_HOSVD */
   const polyad_ttensor *initial;    /**< first factors for POLYAD_INIT_MODEL; its core is ignored */

@@ -109,7 +109,7 @@ def tucker(x: Any, ranks: int | str | Sequence[int], *, tol: float = 1e-4, max_i
     tol : float
         Stop when the fit grows by less; 0: never.
     max_iters : int
-        Limit on iterations, at least 1.
+        Limit on iterations; 0, with the default ``init``: the HOSVD alone.
     max_seconds : float
         Limit on time; 0: none.
     init : {"hosvd", "random"}, a Tucker tensor or sequence of matrices

@@ -44,7 +44,12 @@ static polyad_status tucker_check_options(polyad_context *context, const polyad_
             "way %d to find singular vectors is unknown", (int)options->svd);
   PD_EXPECT(context, !options->run.keep_starts,
             "models of all starts are kept of CP decompositions only");
-  PD_TRY(pd_run_options_check(context, &options->run, 1));
+  PD_EXPECT(context,
+            options->run.max_iterations != 0 ||
+                (options->init == POLYAD_INIT_HOSVD && options->run.starts == 1),
+            "0 iterations found; expected at least 1 from first factors other than the HOSVD's, "
+            "which need not be orthonormal");
+  PD_TRY(pd_run_options_check(context, &options->run, 0));
   return check_tensor(context, plan);
 }
 
@@ -70,8 +75,12 @@ static void diagnose_ranks(const struct pd_tucker *t, polyad_run_info *info) {
 static polyad_status tucker_finish(void *state, polyad_run_info *info) {
   struct pd_tucker *t = state;
   double energy = t->options->energy;
-  const polyad_trace_row *last = &info->trace[info->trace_rows - 1];
   PD_TRY(pd_tucker_finish_model(t));
+  if (info->trace_rows == 0) {
+    info->fit = t->fit;
+    info->fit_bound = t->fit_error;
+    info->fit_from = t->fit_from;
+  }
   diagnose_ranks(t, info);
   if (t->hosvd.mode >= 0)
     pd_run_say(info,
@@ -83,17 +92,18 @@ static polyad_status tucker_finish(void *state, polyad_run_info *info) {
                "The fit may be wrong by %.1e: there is no room to sum the residual of the "
                "nonzeros.",
                t->fit_error);
-  if (1 - last->residual < energy - t->share_error)
+  if (1 - t->residual < energy - t->share_error)
     pd_run_say(info,
                "The model keeps %.6f of the squared norm, less than the %g asked for: products in "
                "a narrower type lose it.",
-               1 - last->residual, energy);
+               1 - t->residual, energy);
   return POLYAD_OK;
 }
 
 const struct pd_method pd_tucker_method = {.name = "tucker",
                                            .objective = "fit",
                                            .start = pd_tucker_start,
+                                           .guess = pd_tucker_guess,
                                            .iterate = pd_tucker_iterate,
                                            .converged = pd_tucker_converged,
                                            .score = tucker_score,

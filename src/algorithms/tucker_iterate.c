@@ -125,6 +125,21 @@ polyad_status pd_tucker_iterate(void *state, polyad_trace_row *row, double *kern
   PD_TRY(tucker_iterate_update_all(t, kernel_seconds));
   PD_TRY(pd_tucker_fit(t, row));
   t->fit = row->fit;
+  t->residual = row->residual;
+  return POLYAD_OK;
+}
+
+polyad_status pd_tucker_guess(void *state) {
+  struct pd_tucker *t = state;
+  int n = t->order - 1;
+  struct pd_matrix chain = chain_of(t, n);
+  const struct pd_call call = {.op = PD_TTMC, .mode = n, .factors = t->factor_list, .out = &chain};
+  polyad_trace_row row = pd_run_row();
+  PD_TRY(pd_plan_run(t->context, t->plan, t->workspace, &call));
+  PD_TRY(t->svd->project(t->context, t->work, &t->factor[n], &chain, &t->core));
+  PD_TRY(pd_tucker_fit(t, &row));
+  t->fit = row.fit;
+  t->residual = row.residual;
   return POLYAD_OK;
 }
 

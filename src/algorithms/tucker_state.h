@@ -32,7 +32,7 @@ struct pd_tucker {
   double fit_error, fit_error_before; /* bounds of the last two iterations' fits' rounding */
   polyad_fit_from fit_from;           /* how the last one was computed */
   double share_error;                 /* pd_tucker_share_error() */
-  double fit;                         /* of the last iteration */
+  double fit, residual;               /* of the last iteration; the residual relative, squared */
   const struct pd_rank_search *found; /* first factors that came with the ranks; NULL: none */
   struct pd_hosvd_report hosvd;
   struct pd_run run;
@@ -52,6 +52,8 @@ void pd_tucker_destroy(struct pd_tucker *tucker);
 /** The first factors of a start, on the device. */
 polyad_status pd_tucker_start(void *tucker, int start);
 polyad_status pd_tucker_iterate(void *tucker, polyad_trace_row *row, double *kernel_seconds);
+/** The core of the first factors, which are orthonormal, and the fit: a run without iterations. */
+polyad_status pd_tucker_guess(void *tucker);
 /** The numbers that iterations go on from. */
 polyad_status pd_tucker_save(void *tucker, struct pd_archive *archive);
 /** The row's fit, relative squared residual and their bound, of the model so far. */

@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 import pytest
-from conftest import COMMAND, ROOT, read_tns
+from conftest import COMMAND, ROOT, read_tns, validate
 
 DATA = ROOT / "tests/data/tucker"
 GOLDEN = json.loads((DATA / "golden.json").read_text())
@@ -113,6 +113,22 @@ def test_goes_on_from_a_model(polyad):
     two = polyad.json("tucker", DATA / "three.tns", "-r", "4,3,5", "--tol", "0", "--max-iters", 3,
                       "--init", "m.ttensor")
     assert abs(one["fit"] - two["fit"]) < 1e-12
+
+
+def test_no_iteration_is_the_hosvd(polyad):
+    words = ("tucker", DATA / "three.tns", "-r", "4,3,5", "--max-iters", 0)
+    found = polyad.json(*words, "-o", "m.ttensor")
+    validate("tucker", found)
+    assert found["iterations"] == 0 and found["trace"] == [] and found["reason"] == "max_iterations"
+    further = polyad.json("tucker", DATA / "three.tns", "-r", "4,3,5", "--tol", "0", "--max-iters", 1)
+    assert 0.1 < found["fit"] < further["fit"]
+    core, _, _ = read_ttensor(polyad.path("m.ttensor"))
+    whole = sum(v * v for v in read_tns(DATA / "three.tns").values())
+    fit = 1 - math.sqrt(1 - sum(c * c for c in core) / whole)
+    assert abs(fit - found["fit"]) < 1e-12
+    polyad.fails(2, *words, "--init", "random", says="--max-iters 0 found with --init random")
+    kept = polyad.json("tucker", DATA / "three.tns", "-r", "auto:0.9", "--max-iters", 0)
+    assert (1 - kept["fit"]) ** 2 <= 0.1
 
 
 def test_directory(polyad):

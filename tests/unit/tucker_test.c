@@ -306,8 +306,13 @@ static void test_refused(void **state) {
   assert_int_equal(polyad_tucker(context, plan, &options, &model, NULL), POLYAD_INVALID_ARGUMENT);
   for (int n = 0; n < 3; ++n)
     options.ranks[n] = dims[n];
-  options.run.max_iterations = 0;
+  options.run.max_iterations = 0; /* random factors are not orthonormal */
+  options.run.starts = 2;
   assert_int_equal(polyad_tucker(context, plan, &options, &model, NULL), POLYAD_INVALID_ARGUMENT);
+  options.run.starts = 1;
+  options.init = POLYAD_INIT_RANDOM;
+  assert_int_equal(polyad_tucker(context, plan, &options, &model, NULL), POLYAD_INVALID_ARGUMENT);
+  options.init = POLYAD_INIT_HOSVD;
   options.run.max_iterations = 1;
   assert_int_equal(polyad_set_memory_limit(context, polyad_memory_in_use(context) + 200000),
                    POLYAD_OK);
