@@ -1,6 +1,7 @@
 /* polyad core-consistency: whether a model has more components than its tensor carries. */
 #include "command.h"
 #include "json.h"
+#include "new_data.h"
 #include "phases.h"
 #include "text.h"
 #include <stdio.h>
@@ -10,6 +11,7 @@ struct consistency {
   const char *model_file, *file;
   polyad_ktensor *model;
   polyad_tensor *tensor;
+  polyad_tensor *outline; /* names and labels that the model's file has, or NULL */
   double value;
 };
 
@@ -25,7 +27,7 @@ const struct cli_usage cli_core_consistency_usage = {
         "in\n"
         "FILE: near 100 when nothing but the components is there; small or negative when the\n"
         "model has more components than the tensor carries. polyad rank does this, and more,\n"
-        "for a range of ranks.",
+        "for a range of ranks. Where both files have labels, they are matched by name.",
     .example = "  polyad core-consistency uber.ptm uber.tns.gz",
     CLI_OPTIONS(option_table),
     .least_arguments = 2,
@@ -38,9 +40,11 @@ static int read_inputs(struct consistency *c) {
   int status = cli_check_outputs(session, outputs, 1, inputs, 2);
   if (status != 0) return status;
   cli_phase(CLI_READ);
-  if (polyad_ktensor_read(session->context, c->model_file, POLYAD_F64, &c->model) != POLYAD_OK)
+  if (polyad_ktensor_read_labelled(session->context, c->model_file, POLYAD_F64, &c->model,
+                                   &c->outline) != POLYAD_OK)
     return cli_library_failure(session->context);
-  return cli_read_tensor(session, c->file, &c->tensor);
+  status = cli_read_tensor(session, c->file, &c->tensor);
+  return status == 0 ? cli_match_labels(session, c->outline, &c->tensor) : status;
 }
 
 static int write_json(struct consistency *c) {
@@ -77,6 +81,7 @@ int cli_core_consistency(int argc, char **argv) {
   status = run(&c);
   polyad_ktensor_destroy(c.model);
   polyad_tensor_destroy(c.tensor);
+  polyad_tensor_destroy(c.outline);
   cli_session_close(&c.session);
   return status;
 }

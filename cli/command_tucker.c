@@ -70,8 +70,9 @@ static int prepare(struct tucker *tucker) {
   if (status != 0) return status;
   if (!cli_init_is_file(tucker->init)) return 0;
   status = cli_check_init(tucker->init, "ttensor");
-  if (status == 0 && polyad_ttensor_read(session->context, tucker->init, cli_precision(session),
-                                         &tucker->initial) != POLYAD_OK)
+  if (status == 0 &&
+      polyad_ttensor_read_labelled(session->context, tucker->init, cli_precision(session),
+                                   &tucker->initial, &tucker->initial_labels) != POLYAD_OK)
     return cli_library_failure(session->context);
   return status;
 }
@@ -119,6 +120,9 @@ static int build_plan(struct tucker *tucker) {
   if (made == POLYAD_OK)
     made = cli_plan_of(session, &tensor, &options, tucker->report == NULL, &tucker->plan);
   tucker->tensor = tensor;
+  if (made == POLYAD_OK && tucker->initial != NULL)
+    made = polyad_ttensor_match_labels(session->context, tucker->outline, tucker->initial_labels,
+                                       tucker->initial);
   return cli_library_status(session->context, made);
 }
 
@@ -261,6 +265,7 @@ int cli_tucker(int argc, char **argv) {
   polyad_ttensor_destroy(tucker.initial);
   polyad_plan_destroy(tucker.plan);
   polyad_tensor_destroy(tucker.outline);
+  polyad_tensor_destroy(tucker.initial_labels);
   polyad_tensor_destroy(tucker.tensor);
   cli_session_close(&tucker.session);
   return status;

@@ -5,6 +5,7 @@
 #include "cpd_options.h"
 #include "manifest.h"
 #include "names.h"
+#include "new_data.h"
 #include "processes.h"
 #include "report.h"
 #include "run_report.h"
@@ -160,8 +161,9 @@ static int prepare(struct cpd *cpd) {
   cli_manifest_replaced(session, cpd->run.resume);
   if (!cli_init_is_file(cpd->init)) return 0;
   status = cli_check_init(cpd->init, "ktensor");
-  if (status == 0 && polyad_ktensor_read(session->context, cpd->init, cli_precision(session),
-                                         &cpd->initial) != POLYAD_OK)
+  if (status == 0 &&
+      polyad_ktensor_read_labelled(session->context, cpd->init, cli_precision(session),
+                                   &cpd->initial, &cpd->initial_labels) != POLYAD_OK)
     return cli_library_failure(session->context);
   return status;
 }
@@ -300,7 +302,7 @@ static int read_weights(struct cpd *cpd) {
   cpd->session.transforms = (struct cli_transforms){0};
   int status = cli_read_tensor(&cpd->session, cpd->complete.weights, &cpd->weights);
   cpd->session.transforms = of_values;
-  return status;
+  return status == 0 ? cli_match_labels(&cpd->session, cpd->outline, &cpd->weights) : status;
 }
 
 /* Cells whose labels the fitted file lacks say nothing of its model. */
@@ -336,17 +338,34 @@ static int read_others(struct cpd *cpd) {
   return status;
 }
 
+static bool is_ptn(const char *file) {
+  size_t length = strlen(file);
+  return length > 4 && strcmp(file + length - 4, ".ptn") == 0;
+}
+
+/* First components have the rows of the labels that the tensor has. Of several processes each reads
+ * these. */
+static int match_initial(struct cpd *cpd) {
+  polyad_context *context = cpd->session.context;
+  polyad_tensor *labels = NULL;
+  if (cpd->initial_labels == NULL) return 0;
+  bool reads = cpd->session.team != NULL && is_ptn(cpd->file);
+  polyad_status status =
+      reads ? polyad_tensor_read_outline(context, cpd->file, &labels) : POLYAD_OK;
+  if (status == POLYAD_OK && (reads || cpd->session.team == NULL))
+    status = polyad_ktensor_match_labels(context, reads ? labels : cpd->outline,
+                                         cpd->initial_labels, cpd->initial);
+  polyad_tensor_destroy(labels);
+  return cli_team_agree(&cpd->session, cli_library_status(context, status));
+}
+
 /* What --nonnegative names. Modes have names where the outline is of the whole tensor; of several
  * processes all fail alike, if one does. */
 static int find_nonnegative(struct cpd *cpd) {
-  int order = polyad_plan_order(cpd->plan), status = 0;
   const polyad_tensor *names = cpd->session.team == NULL ? cpd->outline : NULL;
   if (cpd->nonnegative == NULL) return 0;
-  if (strcmp(cpd->nonnegative, CLI_ALL_MODES) == 0)
-    cpd->nonnegative_modes = (UINT32_C(1) << order) - 1;
-  else
-    status =
-        cli_modes_of(names, order, "--nonnegative=", cpd->nonnegative, &cpd->nonnegative_modes);
+  int status = cli_nonnegative_modes(names, polyad_plan_order(cpd->plan), cpd->nonnegative,
+                                     &cpd->nonnegative_modes);
   return cli_team_agree(&cpd->session, status);
 }
 
@@ -465,8 +484,7 @@ static int settle_outline(struct cpd *cpd) {
   bool whole = polyad_tensor_order(cpd->outline) == polyad_plan_order(cpd->plan) &&
                memcmp(polyad_tensor_dims(cpd->outline), polyad_plan_dims(cpd->plan), bytes) == 0;
   polyad_tensor *outline = NULL;
-  size_t length = strlen(cpd->file);
-  if (length > 4 && strcmp(cpd->file + length - 4, ".ptn") == 0 &&
+  if (is_ptn(cpd->file) &&
       polyad_tensor_read_outline(session->context, cpd->file, &outline) != POLYAD_OK)
     return cli_library_failure(session->context);
   if (outline == NULL && whole) return 0;
@@ -482,6 +500,7 @@ static int run(struct cpd *cpd, int argc, char **argv) {
   if (status == 0) status = build_plan(cpd);
   if (status == 0) status = read_others(cpd);
   if (status == 0) status = settle_outline(cpd);
+  if (status == 0) status = match_initial(cpd);
   if (status == 0) status = find_nonnegative(cpd);
   if (status == 0) status = decompose(cpd);
   if (status == 0) status = cli_team_gather(session, cpd->plan, &cpd->members);
@@ -513,6 +532,7 @@ int cli_cpd(int argc, char **argv) {
   free(cpd.members);
   cli_team_leave(&cpd.session);
   polyad_tensor_destroy(cpd.outline);
+  polyad_tensor_destroy(cpd.initial_labels);
   polyad_tensor_destroy(cpd.weights);
   polyad_tensor_destroy(cpd.validation);
   polyad_tensor_destroy(cpd.tensor);

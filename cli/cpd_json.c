@@ -5,15 +5,6 @@
 #include "streaming.h"
 #include <string.h>
 
-/* The modes whose factors were kept so, from 1. */
-static void add_nonnegative(cJSON *o, uint32_t modes, int order) {
-  uint64_t numbers[POLYAD_MAX_ORDER];
-  int count = 0;
-  for (int n = 0; n < order; ++n)
-    if (modes >> n & 1) numbers[count++] = (uint64_t)n + 1;
-  cli_json_counts(o, "nonnegative_modes", numbers, count);
-}
-
 cJSON *cli_cpd_json(const struct cli_session *session, const struct cli_cpd_result *result) {
   const polyad_run_info *info = result->run.info;
   int order = polyad_plan_order(result->run.plan);
@@ -22,7 +13,8 @@ cJSON *cli_cpd_json(const struct cli_session *session, const struct cli_cpd_resu
   cli_json_count(o, "rank", result->rank);
   cli_json_text(o, "algorithm", result->algorithm);
   cli_json_text(o, "absent", result->absent);
-  if (!cli_is_apr(result->algorithm)) add_nonnegative(o, result->nonnegative_modes, order);
+  if (!cli_is_apr(result->algorithm))
+    cli_json_modes(o, "nonnegative_modes", result->nonnegative_modes, order);
   cli_json_run(o, session, &result->run);
   bool completes = strcmp(result->absent, "unknown") == 0, apr = cli_is_apr(result->algorithm);
   if (!apr) {

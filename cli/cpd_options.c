@@ -45,12 +45,13 @@ static const struct cli_option option_table[] = {
     CLI_TUNE_OPTIONS(struct cpd),
     CLI_STREAM_OPTIONS(struct cpd),
     CLI_HEADING("output"),
-    CLI_OPTION(struct cpd, OUTPUT, output, "output", "PATH",
-               "write the model, by its extension: .ptm (binary, keeps the\nlabels that project, "
-               "update, anomalies and predict need),\n"
-               ".ktensor (text, no labels), .npz, .csv, .json, .parquet\n(by polyad-table), .html "
-               "(a page), DIR/ for one file per\nfactor (see polyad help files)",
-               .letter = 'o'),
+    CLI_OPTION(
+        struct cpd, OUTPUT, output, "output", "PATH",
+        "write the model, by its extension: .ptm (binary, keeps the\nlabels that project, "
+        "update, anomalies and predict need),\n"
+        ".ktensor (text, its labels in PATH.labels), .npz, .csv, .json,\n.parquet (by "
+        "polyad-table), .html (a page), DIR/ for one\nfile per factor (see polyad help files)",
+        .letter = 'o'),
     CLI_OPTION(
         struct cpd, OUTPUT, report, "report", "FILE.html",
         "write a page about the model, as polyad report does;\nkeeps the tensor in memory for it"),

@@ -25,6 +25,7 @@ struct cpd {
   polyad_tensor *tensor;               /* kept for --report only */
   polyad_plan *plan;
   polyad_ktensor *initial, *model;
+  polyad_tensor *initial_labels; /* names and labels that --init's file has, or NULL */
   polyad_run_info info;
   polyad_team_info *members; /* of several processes or devices, for --json */
 };

@@ -88,6 +88,14 @@ void cli_json_counts(cJSON *object, const char *key, const uint64_t *values, int
     cJSON_AddItemToArray(array, count_item(values[k]));
 }
 
+void cli_json_modes(cJSON *object, const char *key, uint32_t modes, int order) {
+  uint64_t numbers[POLYAD_MAX_ORDER];
+  int count = 0;
+  for (int n = 0; n < order; ++n)
+    if (modes >> n & 1) numbers[count++] = (uint64_t)n + 1;
+  cli_json_counts(object, key, numbers, count);
+}
+
 void cli_json_reals(cJSON *object, const char *key, const double *values, int count) {
   cJSON *array = cJSON_AddArrayToObject(object, key);
   for (int k = 0; k < count; ++k)

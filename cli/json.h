@@ -14,6 +14,8 @@ void cli_json_count_above_0(cJSON *object, const char *key, uint64_t value); /* 
 void cli_json_real(cJSON *object, const char *key, double value); /* null when not finite */
 void cli_json_bool(cJSON *object, const char *key, bool value);
 void cli_json_counts(cJSON *object, const char *key, const uint64_t *values, int count);
+/** The modes of a set, bit n for mode n, as numbers from 1. */
+void cli_json_modes(cJSON *object, const char *key, uint32_t modes, int order);
 void cli_json_reals(cJSON *object, const char *key, const double *values, int count);
 
 /** Adds the manifest (manifest.h) and where the time went until now (phases.h), writes the object

@@ -142,6 +142,16 @@ int cli_modes_of(const polyad_tensor *labels, int order, const char *option, con
   }
 }
 
+int cli_nonnegative_modes(const polyad_tensor *labels, int order, const char *given,
+                          uint32_t *modes) {
+  *modes = 0;
+  if (given == NULL) return 0;
+  if (strcmp(given, CLI_ALL_MODES) != 0)
+    return cli_modes_of(labels, order, "--nonnegative=", given, modes);
+  *modes = (UINT32_C(1) << order) - 1;
+  return 0;
+}
+
 int cli_mode_or_last(const polyad_tensor *tensor, const char *text, int *mode) {
   char quoted[CLI_QUOTE_BYTES];
   int order = polyad_tensor_order(tensor);

@@ -36,6 +36,10 @@ int cli_mode_of(const polyad_tensor *labels, int order, const char *word, size_t
  * *modes for mode n from 0. 0, or 2 after an error, in which `option` stands before the list. */
 int cli_modes_of(const polyad_tensor *labels, int order, const char *option, const char *list,
                  uint32_t *modes);
+/** The modes that --nonnegative names: none where `given` is NULL, or all (CLI_ALL_MODES), or those
+ * of a list, as cli_modes_of() reads it. 0, or 2 after an error. */
+int cli_nonnegative_modes(const polyad_tensor *labels, int order, const char *given,
+                          uint32_t *modes);
 /** The mode that --mode names, the last where `text` is NULL. 0, or 2 after an error. */
 int cli_mode_or_last(const polyad_tensor *tensor, const char *text, int *mode);
 /** A tensor file whose extension says its format, or "-". */

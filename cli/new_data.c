@@ -13,6 +13,18 @@ polyad_model_kind cli_model_kind(const char *name) {
   return (polyad_model_kind)cli_choice(CLI_MODEL_KINDS, name);
 }
 
+int cli_match_labels(struct cli_session *session, const polyad_tensor *labels,
+                     polyad_tensor **tensor) {
+  polyad_tensor *matched = NULL;
+  if (polyad_tensor_match_labels(session->context, labels, *tensor, POLYAD_UNSEEN_ERROR, NULL,
+                                 &matched) != POLYAD_OK)
+    return cli_library_failure(session->context);
+  if (matched == NULL) return 0;
+  polyad_tensor_destroy(*tensor);
+  *tensor = matched;
+  return 0;
+}
+
 static int match(struct cli_new_data *data, struct cli_session *session, polyad_tensor *given,
                  const polyad_match_options *options) {
   polyad_status status = polyad_tensor_match(session->context, data->model, data->outline, given,
@@ -72,7 +84,7 @@ int cli_read_modes(const struct cli_new_data *data, const char *option, const ch
                              option, cli_quote(quoted, text), polyad_ktensor_order(data->model),
                              has_names(data) ? " or name"
                                              : "; it has no names (.ptm files keep those of "
-                                               "modes, .ktensor files do not)");
+                                               "modes; those of a .ktensor lie in FILE.labels)");
     modes[(*count)++] = mode;
     at += length;
     if (*at == '\0') return 0;

@@ -32,6 +32,11 @@ int cli_new_data_read(struct cli_new_data *data, struct cli_session *session,
                       int (*choose)(void *user, polyad_match_rule *rule), void *user);
 void cli_new_data_clear(struct cli_new_data *data);
 
+/** Puts a tensor in the terms of a model's labels, or of another tensor's, where both have labels
+ *  (polyad_tensor_match_labels()). 0, or an exit status. */
+int cli_match_labels(struct cli_session *session, const polyad_tensor *labels,
+                     polyad_tensor **tensor);
+
 /** What --model-kind says. */
 #define CLI_MODEL_KINDS "auto signed nonnegative poisson"
 polyad_model_kind cli_model_kind(const char *name);

@@ -1,6 +1,7 @@
 /* polyad report: a model as one HTML page. */
 #include "report.h"
 #include "command.h"
+#include "new_data.h"
 #include "phases.h"
 #include "report_borders.h"
 #include "text.h"
@@ -49,7 +50,8 @@ const struct cli_usage cli_report_usage = {
     .summary =
         "Writes one HTML page about MODEL (a file of cpd or tucker) that needs nothing else:\n"
         "components with their strongest entries, times as lines, places as maps. From FILE, the\n"
-        "tensor it is a model of, come names, the fit, and what is explained of every slice.",
+        "tensor it is a model of, come names, the fit, and what is explained of every slice.\n"
+        "Where both files have labels, they are matched by name.",
     .example = "  polyad report uber.ptm uber.tns.gz --run uber.json -o uber.html",
     CLI_OPTIONS(option_table),
     .least_arguments = 1,
@@ -205,6 +207,8 @@ static int run(struct report_command *command, int argc, char **argv) {
                               .components = command->components};
   if (status == 0 && command->file != NULL) {
     status = cli_read_tensor(&command->session, command->file, &command->tensor);
+    if (status == 0)
+      status = cli_match_labels(&command->session, command->outline, &command->tensor);
     if (status == 0) status = check_dims(command, &report.model);
     if (status == 0 && command->run != NULL) status = check_transforms(command);
     if (status == 0 && (command->outline == NULL || has_labels(command->tensor)))

@@ -15,6 +15,7 @@ struct score {
   int count; /* models */
   bool no_weights;
   polyad_ktensor **model;
+  polyad_tensor **labels;    /* names and labels that each file has, or NULL */
   double value;              /* of the first two */
   uint64_t pairs, *matching; /* of the first two: partner of each component of that with fewer */
   double *scores;            /* count x count */
@@ -222,11 +223,27 @@ static int write_json(struct score *s) {
 }
 
 static int read_models(struct score *s) {
+  polyad_context *context = s->session.context;
   s->model = calloc((size_t)s->count, sizeof(polyad_ktensor *));
-  if (s->model == NULL) return cli_failure("out of memory");
+  s->labels = calloc((size_t)s->count, sizeof(polyad_tensor *));
+  if (s->model == NULL || s->labels == NULL) return cli_failure("out of memory");
   for (int k = 0; k < s->count; ++k)
-    if (polyad_ktensor_read(s->session.context, s->file[k], POLYAD_F64, &s->model[k]) != POLYAD_OK)
-      return cli_library_failure(s->session.context);
+    if (polyad_ktensor_read_labelled(context, s->file[k], POLYAD_F64, &s->model[k],
+                                     &s->labels[k]) != POLYAD_OK)
+      return cli_library_failure(context);
+  return 0;
+}
+
+/* Rows of one label are compared, wherever they stand. */
+static int order_rows(struct score *s) {
+  polyad_context *context = s->session.context;
+  int first = 0; /* of the models with labels */
+  while (first < s->count && s->labels[first] == NULL)
+    ++first;
+  for (int k = first + 1; k < s->count; ++k)
+    if (polyad_ktensor_match_labels(context, s->labels[first], s->labels[k], s->model[k]) !=
+        POLYAD_OK)
+      return cli_library_failure(context);
   return 0;
 }
 
@@ -236,6 +253,7 @@ static int run(struct score *s) {
   int status = cli_check_outputs(&s->session, outputs, 1, (const char *const *)s->file, s->count);
   cli_phase(CLI_READ);
   if (status == 0) status = read_models(s);
+  if (status == 0) status = order_rows(s);
   if (status != 0) return status;
   cli_phase(CLI_ITERATIONS);
   uint64_t a = polyad_ktensor_rank(s->model[0]), b = polyad_ktensor_rank(s->model[1]);
@@ -266,7 +284,8 @@ const struct cli_usage cli_score_usage = {
         "two are equal up to the order, scale and sign of components, 0 when nothing matches.\n"
         "Of two, --verbose tells which component matches which, and how closely in every mode;\n"
         "of more, the mean score of all pairs is followed by the score of each pair and by how\n"
-        "alike the components of A and their partners are.",
+        "alike the components of A and their partners are. Rows with labels (of .ptm files) are\n"
+        "compared by name.",
     .example = "  polyad score truth.ktensor found.ktensor",
     CLI_OPTIONS(option_table),
     .least_arguments = 2,
@@ -286,7 +305,10 @@ int cli_score(int argc, char **argv) {
   free(s.alike);
   for (int k = 0; s.model != NULL && k < s.count; ++k)
     polyad_ktensor_destroy(s.model[k]);
+  for (int k = 0; s.labels != NULL && k < s.count; ++k)
+    polyad_tensor_destroy(s.labels[k]);
   free(s.model);
+  free(s.labels);
   cli_session_close(&s.session);
   return status;
 }

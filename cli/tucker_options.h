@@ -17,6 +17,7 @@ struct tucker {
   polyad_tensor *tensor;  /* kept for --report only */
   polyad_plan *plan;
   polyad_ttensor *initial, *model;
+  polyad_tensor *initial_labels; /* names and labels that --init's file has, or NULL */
   polyad_run_info info;
 };
 

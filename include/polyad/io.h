@@ -166,7 +166,8 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_ktensor_read(polyad_context *cont
                                                             const char *path, polyad_type type,
                                                             polyad_ktensor **ktensor);
 /** Reads a Kruskal tensor as polyad_ktensor_read() does, and the names of its modes and the labels
- *  of its indices where the file has some.
+ *  of its indices where the file has some, or the directory PATH.labels beside it, as
+ *  polyad_ktensor_write_labelled() makes it.
  *  @param[out] outline  a tensor without nonzeros that has names and labels (see
  *  polyad_tensor_outline()), destroyed with polyad_tensor_destroy(); NULL when the file has none */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_ktensor_read_labelled(polyad_context *context,
@@ -181,7 +182,9 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_ktensor_write(polyad_context *con
                                                              const polyad_ktensor *ktensor,
                                                              const char *path);
 /** Writes a Kruskal tensor as polyad_ktensor_write() does, with the names of modes and the labels
- * of indices of `tensor`, where the file format keeps them.
+ *  of indices of `tensor`: in the file where its format keeps them; beside Tensor Toolbox text in
+ *  the directory PATH.labels, as files mode-1-NAME.map with a label a line. Such files of an
+ * earlier model of this path go.
  *  @param tensor  of the model's dims, or NULL for no names and labels */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_ktensor_write_labelled(polyad_context *context,
                                                                       const polyad_ktensor *ktensor,

@@ -5,6 +5,7 @@
 #define POLYAD_MATCH_H
 
 #include <polyad/model.h>
+#include <polyad/ttensor.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -64,17 +65,34 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_tensor_match(
 /** Puts a tensor in the terms of another one or of a model's labels where names tell more than
  *  numbers: where both have labels of some mode, as polyad_tensor_match() does with
  *  POLYAD_MATCH_AUTO and POLYAD_MATCH_MODEL in every mode. Where no mode has labels on both sides,
- *  indices are what they are.
+ *  or all labels are the same in the same order, indices are what they are.
  *  @param labels  the other tensor, or what polyad_ktensor_read_labelled() gives; NULL: no labels
  *  @param[out] skipped  nonzeros that were left out; may be NULL
- *  @param[out] matched  NULL where the tensor is to be taken as it is: there is nothing to match
- *                       by, or all labels are the same in the same order. Otherwise destroyed with
+ *  @param[out] matched  NULL where the tensor is to be taken as it is; otherwise destroyed with
  *                       polyad_tensor_destroy()
  *  @return as polyad_tensor_match(); POLYAD_OK where the orders differ, which is for the caller to
  *  refuse */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_tensor_match_labels(
     polyad_context *context, const polyad_tensor *labels, const polyad_tensor *tensor,
     polyad_unseen unseen, uint64_t *skipped, polyad_tensor **matched);
+
+/** Puts the rows of a model in the order that a tensor or another model gives their labels. Modes
+ *  whose labels are not known on both sides stay as they are.
+ *  @param labels  what has the labels in the order that is wanted; NULL: no labels. Where its dims
+ *                 are not the model's nothing is done, which is for the caller to refuse
+ *  @param own     what polyad_ktensor_read_labelled() gave with the model; NULL: no labels
+ *  @param model   changed in place; as it was when the call fails
+ *  @return POLYAD_INVALID_ARGUMENT, POLYAD_MISMATCH where a label is not the model's or is there
+ *  twice, POLYAD_OUT_OF_MEMORY, POLYAD_MEMORY_LIMIT */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_ktensor_match_labels(polyad_context *context,
+                                                                    const polyad_tensor *labels,
+                                                                    const polyad_tensor *own,
+                                                                    polyad_ktensor *model);
+/** The same of a Tucker tensor. */
+POLYAD_API POLYAD_CHECKED polyad_status polyad_ttensor_match_labels(polyad_context *context,
+                                                                    const polyad_tensor *labels,
+                                                                    const polyad_tensor *own,
+                                                                    polyad_ttensor *model);
 
 #ifdef __cplusplus
 }

@@ -150,6 +150,8 @@ def _observations(options: Any, x: Any, weights: Any, validation: Any) -> list[A
             if given.shape != (x.nnz,):
                 raise ValueError(f"weights of shape {given.shape} found; expected ({x.nnz},)")
             weights = SparseTensor(x.coords, given, x.shape, zeros="keep")
+        if not isinstance(x, Plan):
+            weights, _ = in_terms_of(x, weights)
         options.weights = weights._handle
         kept.append(weights)
     if isinstance(validation, numbers.Real):

@@ -16,7 +16,8 @@ from ._arguments import items, mapping
 from ._context import Context, context, encode, index, mode_number, mode_order
 from ._files import write_parquet
 from ._keys import infer
-from ._labels import Columns, Names, label_directory, label_files, read_labels, write_labels
+from ._labels import Columns, Names
+from ._match import in_terms_of
 from ._memory import precision_type
 from ._native import ffi, lib
 from ._tensor import SparseTensor, as_tensor
@@ -155,8 +156,9 @@ class FactorModel:
         return float(result[0])
 
     def fit(self, x: Any) -> float:
-        """1 - ||X - M|| / ||X|| for a sparse tensor X of the same shape."""
-        return self._number("fit", as_tensor(x)._handle)
+        """1 - ||X - M|| / ||X|| for a sparse tensor X of the same shape; where both have labels,
+        they are matched by name."""
+        return self._number("fit", in_terms_of(self, as_tensor(x))[0]._handle)
 
     def norm(self) -> float:
         """Frobenius norm of the full tensor."""
@@ -204,25 +206,15 @@ class FactorModel:
         ``.ttensor``) and ``.txt`` are Tensor Toolbox text, ``.ptm`` is polyad's binary (fast, with
         checksums), ``.npz`` a NumPy archive, ``.csv`` and ``.parquet`` long tables for other
         programs; ``polyad help files`` lists those of the command. Names of rows go into the file where the format
-        has a place for them, else into the directory PATH.labels beside it."""
+        has a place for them, else into the directory PATH.labels beside it, as the command puts them."""
         if encode(path, "path").endswith(b".parquet"):
             write_parquet(self._long_table(), path)
             return
-        name, inside = encode(path, "path"), self._labels_inside(path)
-        files = {} if inside else label_files(self.labels, self.mode_names)
+        name = encode(path, "path")
         ctx, handle = self._c()
-        outline = self._outline() if inside else None
+        outline = self._outline()
         ctx.check(getattr(lib, f"polyad_{self._kind}_write_labelled")(
-            ctx.pointer, handle, ffi.NULL if outline is None else outline._handle, name))
-        if not inside:
-            write_labels(path, files)
-
-    def _labels_inside(self, path: Any) -> bool:
-        """Whether files of this name have a place for the names of rows."""
-        contents = getattr(lib, f"POLYAD_CONTENTS_{self._kind.upper()}")
-        about = ffi.new("polyad_file_description *")
-        number = lib.polyad_file_format_find(encode(path, "path"), contents)
-        return lib.polyad_file_format_describe(number, about) == lib.POLYAD_OK and bool(about.labels)
+            ctx.pointer, handle, outline._handle, name))
 
     def _outline(self) -> SparseTensor:
         """A tensor without nonzeros that has the labels of this model."""
@@ -246,12 +238,9 @@ class FactorModel:
         ctx.check(getattr(lib, f"polyad_{cls._kind}_read_labelled")(
             ctx.pointer, encode(path, "path"), precision_type(precision), made, outline))
         model = cls._wrap(ctx, made[0])
-        directory = label_directory(path)
         if outline[0] != ffi.NULL:
             names = SparseTensor._wrap(ctx, outline[0])
             model.labels, model.mode_names = list(names.labels), list(names.mode_names)
-        elif directory.is_dir():
-            model.labels, model.mode_names = read_labels(directory, model.shape)
         return model
 
     def _long_table(self) -> Any:

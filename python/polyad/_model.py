@@ -14,6 +14,7 @@ from ._convert import expect, pair, reals
 from ._factors import LETTERS, FactorModel, common_type, real_matrices
 from ._keys import infer
 from ._labels import Columns, Names
+from ._match import in_terms_of, order_rows
 from ._memory import DTYPES, TYPES, pointer, view
 from ._native import ffi, lib
 from ._tensor import as_tensor
@@ -96,9 +97,13 @@ class KruskalTensor(FactorModel):
     # ---- computations ---------------------------------------------------------------------
 
     def innerprod(self, x: Any) -> float:
-        """Inner product with a sparse tensor (or a Kruskal tensor) of the same shape."""
+        """Inner product with a sparse tensor (or a Kruskal tensor) of the same shape; where both
+        have labels, they are matched by name."""
         if not isinstance(x, KruskalTensor):
-            return self._number("innerprod", as_tensor(x)._handle)
+            return self._number("innerprod", in_terms_of(self, as_tensor(x))[0]._handle)
+        ctx, handle = x._c()
+        if order_rows(self, x, ctx, handle):
+            x = x._like(ctx, handle)
         if x.shape != self.shape:
             raise ValueError(f"the models have shapes {self.shape} and {x.shape}; expected equal "
                              "ones")
@@ -302,7 +307,7 @@ def as_kruskal(x: Any) -> KruskalTensor:
 
 def score(a: KruskalTensor, b: KruskalTensor, *, weights: bool = True) -> float:
     """Factor match score of two models of the same shape, in 0 .. 1 (1: equal up to order,
-    scale and sign of components).
+    scale and sign of components). Where both have labels, rows are matched by name.
 
     Parameters
     ----------
@@ -321,7 +326,8 @@ def score(a: KruskalTensor, b: KruskalTensor, *, weights: bool = True) -> float:
         if not isinstance(model, KruskalTensor):
             raise TypeError(f"score compares Kruskal tensors, not {type(model).__name__}")
     ctx, first = a._c()
-    _, second = b._c()
+    ctx_b, second = b._c()
+    order_rows(a, b, ctx_b, second)
     result = ffi.new("double *")
     ctx.check(lib.polyad_ktensor_score(ctx.pointer, first, second, switch(weights, "weights"), result,
                                        ffi.NULL))

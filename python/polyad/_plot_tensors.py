@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ._arguments import items, known
 from ._context import index, switch
+from ._match import in_terms_of
 from ._model import KruskalTensor
 from ._plot_base import (COLOURS, MAP_COLOURS, SMALL, TITLE, canvas, check_model, inches, kinds_of,
                          mode_title, name_places, panel)
@@ -108,7 +109,7 @@ def slices(x: SparseTensor, *, color: str = COLOURS[0], title: str | None = None
 def slice_errors(model: KruskalTensor | TuckerTensor, x: Any, mode: Mode) -> Numbers:
     """||X_i - M_i|| / ||X_i|| of every slice of a mode, zeros included; NaN for empty slices."""
     check_model(model, "slice_errors")
-    tensor, mode = as_tensor(x), model._mode(mode)
+    tensor, mode = in_terms_of(model, as_tensor(x))[0], model._mode(mode)
     if tensor.shape != model.shape:
         raise ValueError(f"the tensor has shape {tensor.shape}; expected {model.shape}")
     place, count = tensor.indices(mode).astype(np.int64), tensor.shape[mode]
@@ -164,7 +165,7 @@ def residuals(model: KruskalTensor | TuckerTensor, x: Any, *, modes: Sequence[Mo
         Where to draw; default: a new figure.
     """
     check_model(model, "residuals")
-    tensor = as_tensor(x)
+    tensor, _ = in_terms_of(model, as_tensor(x))
     wanted = (list(range(model.ndim)) if modes is None else
               [model._mode(mode) for mode in items(modes, "modes", "numbers or names")])
     how = kinds_of(model, kinds)

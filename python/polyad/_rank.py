@@ -11,6 +11,7 @@ from ._arguments import items, known, single
 from ._context import Callback, check_callback, context, encode, index, real, seed_number, talks
 from ._errors import Interrupted, text
 from ._model import KruskalTensor
+from ._match import in_terms_of
 from ._native import ffi, lib
 from ._plan import rank_argument
 from ._progress import ProgressLine
@@ -237,7 +238,7 @@ def core_consistency(model: KruskalTensor, x: Any) -> float:
     ----------
     model : KruskalTensor
     x : SparseTensor, NumPy array, or a sparse tensor of another package
-        The tensor that it models.
+        The tensor that it models; where both have labels, they are matched by name.
 
     Raises
     ------
@@ -245,7 +246,7 @@ def core_consistency(model: KruskalTensor, x: Any) -> float:
     """
     if not isinstance(model, KruskalTensor):
         raise TypeError(f"core_consistency needs a KruskalTensor, not {type(model).__name__}")
-    tensor, value = as_tensor(x), ffi.new("double *")
+    tensor, value = in_terms_of(model, as_tensor(x))[0], ffi.new("double *")
     ctx, handle = model._c()
     ctx.configure()
     status = ctx.run(lib.polyad_core_consistency, handle, tensor._handle, value)

@@ -15,6 +15,7 @@ from ._context import (check_callback, context, encode, index, mode_bits, nonneg
 from ._device_tensor import DeviceTensor
 from ._errors import Interrupted, text
 from ._factors import FactorModel
+from ._match import order_rows
 from ._model import KruskalTensor, as_kruskal
 from ._native import ffi, lib
 from ._plan import KERNELS, Plan, plan_of, rank_argument
@@ -69,9 +70,10 @@ def run_options(options: Any, run: dict[str, Any]) -> list[Any]:
     return kept
 
 
-def initial(options: Any, init: Any, kind: str, model: Callable[[], FactorModel]) -> list[Any]:
-    """Sets how the first factors are found: a word, or else `model`. What is returned must live
-    until the call."""
+def initial(options: Any, init: Any, kind: str, model: Callable[[], FactorModel],
+            labelled: SparseTensor | Plan) -> list[Any]:
+    """Sets how the first factors are found: a word, or else `model`, in the order of the rows'
+    labels in `labelled`. What is returned must live until the call."""
     if isinstance(init, str):
         if not known(init, _INITS):
             raise ValueError(f"init {init!r} is unknown; expected 'random', 'hosvd', a {kind} or "
@@ -81,7 +83,10 @@ def initial(options: Any, init: Any, kind: str, model: Callable[[], FactorModel]
     if single(init) and not hasattr(init, "weights") and not hasattr(init, "core"):
         raise TypeError(f"init must be 'random', 'hosvd', a {kind} or a list of matrices, not "
                         f"{type(init).__name__}")
-    owner = model()._c()
+    given = model()
+    owner = given._c()
+    if labelled.shape == given.shape:
+        order_rows(labelled, given, *owner)
     options.init, options.initial = lib.POLYAD_INIT_MODEL, owner[1]
     return [owner]
 
@@ -162,9 +167,10 @@ def decompose(x: Any, rank: Any, choice: dict[str, Any], function: Any, options:
     def first() -> KruskalTensor:
         given = as_kruskal(run["init"])
         dtype = plan.dtype
-        return KruskalTensor(given.weights, [np.asarray(f, dtype) for f in given.factors])
+        return KruskalTensor(given.weights, [np.asarray(f, dtype) for f in given.factors],
+                             labels=given.labels, mode_names=given.mode_names)
 
-    kept += initial(options, run["init"], "KruskalTensor", first)
+    kept += initial(options, run["init"], "KruskalTensor", first, plan if tensor is None else tensor)
 
     def told(info: Any, plan: Plan) -> dict[str, Any]:
         found = report(info, plan)

@@ -13,6 +13,7 @@ from ._arguments import items, known
 from ._context import Context, context
 from ._factors import LETTERS, FactorModel, common_type, real_matrices
 from ._labels import Columns, Names
+from ._match import in_terms_of
 from ._memory import DTYPES, TYPES, pointer, view
 from ._native import ffi, lib
 from ._tensor import as_tensor
@@ -88,8 +89,9 @@ class TuckerTensor(FactorModel):
     # ---- computations ---------------------------------------------------------------------
 
     def innerprod(self, x: Any) -> float:
-        """Inner product with a sparse tensor of the same shape."""
-        tensor = as_tensor(x)
+        """Inner product with a sparse tensor of the same shape; where both have labels, they are
+        matched by name."""
+        tensor, _ = in_terms_of(self, as_tensor(x))
         if tensor.shape != self.shape:
             raise ValueError(f"the tensor has shape {tensor.shape}; expected {self.shape}")
         return float(tensor.values.astype(np.float64) @ self.reconstruct(tensor.coords))

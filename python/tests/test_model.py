@@ -1,7 +1,10 @@
 """KruskalTensor: computations, files, other packages."""
 
 import copy
+import json
+import pathlib
 import pickle
+import subprocess
 
 import numpy as np
 import pytest
@@ -104,9 +107,68 @@ def test_labels_go_with_the_file(tmp_path, model):
     polyad.KruskalTensor(model.weights, model.factors).save(path)
     assert polyad.KruskalTensor.load(path).labels == [None] * 3
     model.labels[0] = ["a", "b\nc", "d", "e"]
-    with pytest.raises(ValueError, match="line break"):
+    with pytest.raises(polyad.Error, match="line break"):
         model.save(tmp_path / "n.ktensor")
     assert not (tmp_path / "n.ktensor").exists()
+
+
+def test_labels_go_from_the_command_and_to_it(tmp_path):
+    """Beside text and in binary files, in any order."""
+    command = pathlib.Path(polyad.__file__).parents[2] / "polyad"
+    if not command.is_file():
+        pytest.skip("needs the command beside the package")
+
+    def run(*words):
+        return subprocess.run([command, *words], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+
+    (tmp_path / "x.csv").write_text("day,place,value\n" + "".join(
+        f"{day},{place},{2 + d * p}\n" for d, day in enumerate(["wed", "mon", "tue"]) for p, place in enumerate("cab")))
+    for name in ("m.ktensor", "m.ktensor.gz", "m.ptm", "m.npz"):
+        run("cpd", "x.csv", "-r", "1", "-o", name)
+        model = polyad.KruskalTensor.load(tmp_path / name)
+        assert model.labels == [["mon", "tue", "wed"], list("abc")] and model.mode_names == ["day", "place"]
+        x = polyad.read(tmp_path / "x.csv")
+        turned = polyad.KruskalTensor(model.weights, [f[::-1] for f in model.factors],
+                                      labels=[column[::-1] for column in model.labels], mode_names=model.mode_names)
+        assert turned.fit(x) == pytest.approx(model.fit(x), abs=1e-12)
+        turned.save(tmp_path / f"turned-{name}")
+        for one in (name, f"turned-{name}"):
+            found = json.loads(run("predict", one, "x.csv", "--json", "-"))["rmse"]
+            assert found == pytest.approx(polyad.prediction_score(model, x)["rmse"], rel=1e-9)
+
+
+def test_what_is_computed_of_two_matches_labels(random_tensor):
+    """A tensor and models whose rows stand in another order than the model's."""
+    x = random_tensor((5, 4, 3), 40)
+    x._set_labels([list("abcde"), list("wxyz"), list("pqr")], ["one", "two", "three"])
+    model, order = polyad.cp_als(x, 2, max_iters=20), [[4, 2, 0, 1, 3], [3, 0, 1, 2], [1, 2, 0]]
+    places = np.stack([np.argsort(o)[x.coords[:, m]] for m, o in enumerate(order)], axis=1)
+    labels = [[column[i] for i in o] for column, o in zip(model.labels, order)]
+    turned = polyad.SparseTensor(places, x.values, x.shape, dict(zip(model.mode_names, labels)))
+    other = polyad.KruskalTensor(model.weights, [f[o] for f, o in zip(model.factors, order)], labels=labels,
+                                 mode_names=model.mode_names)
+    assert model.fit(turned) == pytest.approx(model.fit(x), abs=1e-12)
+    assert model.innerprod(turned) == pytest.approx(model.innerprod(x), rel=1e-12)
+    assert model.innerprod(other) == pytest.approx(model.norm() ** 2, rel=1e-12)
+    assert polyad.score(model, other) == pytest.approx(1, abs=1e-12)
+    assert polyad.core_consistency(model, turned) == pytest.approx(polyad.core_consistency(model, x), abs=1e-8)
+    begun = [polyad.cp_als(data, 2, max_iters=1, init=start).info["fit"]
+             for data, start in ((x, model), (x, other), (turned, model), (polyad.Plan(turned, 2), model))]
+    assert begun == pytest.approx([begun[0]] * 4, abs=1e-10)
+    core = polyad.tucker(x, (2, 2, 2), max_iters=30)
+    assert core.fit(turned) == pytest.approx(core.fit(x), abs=1e-12)
+    assert core.innerprod(turned) == pytest.approx(core.innerprod(x), rel=1e-12)
+    assert polyad.tucker(turned, (2, 2, 2), max_iters=1, init=core).info["fit"] == pytest.approx(core.fit(x), abs=1e-3)
+    weights = [polyad.SparseTensor(places, 1.0 + x.coords[:, 0], x.shape, dict(zip(model.mode_names, labels))),
+               polyad.SparseTensor(x.coords, 1.0 + x.coords[:, 0], x.shape,
+                                   dict(zip(model.mode_names, model.labels)))]
+    fits = [polyad.cp_complete(x, 1, weights=w).info["fit"] for w in weights]
+    assert fits[0] == pytest.approx(fits[1], abs=1e-12)
+    other.labels[0] = list("abcdf")
+    with pytest.raises(ValueError, match="'a'|'f'|'e'"):
+        polyad.score(model, other)
+    # Without labels on one side rows are numbers.
+    assert abs(model.fit(polyad.SparseTensor(places, x.values, x.shape)) - model.fit(x)) > 1e-3
 
 
 @pytest.mark.parametrize("name", ["m.ptm", "m.ptm.gz"])
@@ -133,11 +195,11 @@ def test_labels_that_do_not_fit(tmp_path, model):
     path = tmp_path / "m.ktensor"
     model.save(path)
     (tmp_path / "m.ktensor.labels/mode-1-letter.map").write_text("a\nb\n")
-    with pytest.raises(ValueError, match="2 labels; expected 4"):
+    with pytest.raises(ValueError, match="2 labels found; expected 4"):
         polyad.KruskalTensor.load(path)
     (tmp_path / "m.ktensor.labels/mode-9.map").write_text("a\n")
     (tmp_path / "m.ktensor.labels/mode-1-letter.map").unlink()
-    with pytest.raises(ValueError, match="3 modes"):
+    with pytest.raises(ValueError, match="modes 1 to 3"):
         polyad.KruskalTensor.load(path)
     for wrong in ({"labels": [["a"], None, None]}, {"labels": [None]}, {"mode_names": ["x"]}):
         with pytest.raises(ValueError):

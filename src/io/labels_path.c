@@ -18,6 +18,11 @@ bool pd_labels_directory(char out[PD_LABELS_PATH_BYTES], const char *path) {
   return true;
 }
 
+bool pd_labels_model_directory(char out[PD_LABELS_PATH_BYTES], const char *path) {
+  int length = snprintf(out, PD_LABELS_PATH_BYTES, "%s.labels", path);
+  return length > 0 && length < PD_LABELS_PATH_BYTES;
+}
+
 bool pd_labels_parse_name(const char *file, uint64_t *mode, char name[PD_LABELS_NAME_BYTES]) {
   size_t length = strlen(file), at = sizeof "mode-" - 1;
   enum pd_compression compression = pd_compression_of(file);

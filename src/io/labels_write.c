@@ -1,4 +1,4 @@
-/* Writes label files beside a tensor file. */
+/* Writes label files beside a tensor's or a model's file. */
 #include "io/atomic_file.h"
 #include "io/formats.h"
 #include "io/labels_path.h"
@@ -80,20 +80,20 @@ static void warn_of_others(polyad_context *context, const char *path) {
   (void)closedir(listing);
 }
 
-polyad_status pd_labels_write(polyad_context *context, const polyad_tensor *tensor,
-                              const char *path) {
-  char directory[PD_LABELS_PATH_BYTES], text[PD_ERRNO_BYTES];
+static bool is_labelled(const polyad_tensor *tensor) {
   bool labelled = false;
   for (int n = 0; n < tensor->order; ++n)
     labelled = labelled || tensor->labels[n].count != 0;
-  if (strcmp(path, "-") == 0) return POLYAD_OK;
-  if (!labelled) {
-    warn_of_others(context, path);
-    return POLYAD_OK;
-  }
-  PD_TRY(check_lines(context, tensor, path));
-  if (!pd_labels_directory(directory, path))
-    return pd_fail_at(context, POLYAD_IO, path, 0, 0, "name is too long for its labels' directory");
+  return labelled;
+}
+
+static polyad_status fail_long_name(polyad_context *context, const char *path) {
+  return pd_fail_at(context, POLYAD_IO, path, 0, 0, "name is too long for its labels' directory");
+}
+
+static polyad_status write_into(polyad_context *context, const polyad_tensor *tensor,
+                                const char *directory) {
+  char text[PD_ERRNO_BYTES];
   if (mkdir(directory, 0777) != 0 && errno != EEXIST)
     return pd_fail_at(context, POLYAD_IO, directory, 0, 0, "cannot create the directory: %s",
                       pd_errno_text(text, errno));
@@ -101,5 +101,37 @@ polyad_status pd_labels_write(polyad_context *context, const polyad_tensor *tens
     if (tensor->labels[n].count != 0)
       PD_TRY(labels_write_write_mode(context, tensor, n, directory));
   labels_write_remove_stale(tensor, directory);
+  return POLYAD_OK;
+}
+
+polyad_status pd_labels_write(polyad_context *context, const polyad_tensor *tensor,
+                              const char *path) {
+  char directory[PD_LABELS_PATH_BYTES];
+  if (strcmp(path, "-") == 0) return POLYAD_OK;
+  if (!is_labelled(tensor)) {
+    warn_of_others(context, path);
+    return POLYAD_OK;
+  }
+  PD_TRY(check_lines(context, tensor, path));
+  if (!pd_labels_directory(directory, path)) return fail_long_name(context, path);
+  return write_into(context, tensor, directory);
+}
+
+polyad_status pd_labels_check_model(polyad_context *context, const polyad_tensor *outline,
+                                    const char *path) {
+  char directory[PD_LABELS_PATH_BYTES];
+  if (outline == NULL || !is_labelled(outline)) return POLYAD_OK;
+  if (!pd_labels_model_directory(directory, path)) return fail_long_name(context, path);
+  return check_lines(context, outline, path);
+}
+
+polyad_status pd_labels_write_model(polyad_context *context, int order,
+                                    const polyad_tensor *outline, const char *path) {
+  char directory[PD_LABELS_PATH_BYTES];
+  if (!pd_labels_model_directory(directory, path)) return POLYAD_OK; /* nothing can lie there */
+  if (outline != NULL && is_labelled(outline)) return write_into(context, outline, directory);
+  polyad_tensor none = {.order = order};
+  labels_write_remove_stale(&none, directory);
+  (void)rmdir(directory); /* where nothing else lies in it */
   return POLYAD_OK;
 }

@@ -1,10 +1,12 @@
 /* Reading and writing models: the first bytes of a file, or the extension of a name, decide which
  * file format does it. */
 #include "io/formats.h"
+#include "io/labels_path.h"
 #include "tensor/ktensor.h"
 #include "tensor/tensor.h"
 #include "tensor/ttensor.h"
 #include <string.h>
+#include <sys/stat.h>
 
 enum { TOP = 10 }; /* strongest rows that a directory lists where nobody says how many */
 
@@ -66,6 +68,31 @@ static polyad_status read_model(polyad_context *context, const char *path,
   return status;
 }
 
+/* Names and labels that lie beside a file which has none inside. */
+static polyad_status find_labels(polyad_context *context, const char *path,
+                                 struct pd_model_read *model) {
+  char directory[PD_LABELS_PATH_BYTES];
+  struct stat about;
+  polyad_read_options options;
+  if (model->outline != NULL || strcmp(path, "-") == 0 ||
+      !pd_labels_model_directory(directory, path) || stat(directory, &about) != 0 ||
+      !S_ISDIR(about.st_mode))
+    return POLYAD_OK;
+  struct pd_model arrays = model->ktensor != NULL ? pd_model_of_ktensor(model->ktensor)
+                                                  : pd_model_of_ttensor(model->ttensor);
+  PD_TRY(pd_model_make_outline(context, arrays.order, arrays.dims, model));
+  polyad_read_options_init(&options);
+  options.labels = directory;
+  PD_TRY(pd_labels_attach(context, path, &options, model->outline));
+  bool labelled = false;
+  for (int n = 0; n < arrays.order; ++n)
+    labelled = labelled || model->outline->labels[n].count > 0;
+  if (labelled) return POLYAD_OK;
+  polyad_tensor_destroy(model->outline);
+  model->outline = NULL;
+  return POLYAD_OK;
+}
+
 static void model_file_clear(struct pd_model_read *model) {
   polyad_ktensor_destroy(model->ktensor);
   polyad_ttensor_destroy(model->ttensor);
@@ -87,6 +114,7 @@ static polyad_status read_checked(polyad_context *context, const char *path, pol
   struct pd_model_read model = {
       .wanted = ktensor != NULL ? POLYAD_CONTENTS_KTENSOR : POLYAD_CONTENTS_TTENSOR, .type = type};
   polyad_status status = read_model(context, path, &model);
+  if (status == POLYAD_OK && outline != NULL) status = find_labels(context, path, &model);
   if (status == POLYAD_OK && ktensor != NULL) {
     *ktensor = model.ktensor;
     model.ktensor = NULL;
@@ -128,6 +156,12 @@ polyad_status polyad_ttensor_read_labelled(polyad_context *context, const char *
 /* ---- writing ----------------------------------------------------------------------------------
  */
 
+/* A regular file, there or to be made; no device and no pipe. */
+static bool may_have_labels_beside(const char *path) {
+  struct stat about;
+  return strcmp(path, "-") != 0 && (stat(path, &about) != 0 || S_ISREG(about.st_mode));
+}
+
 /* Into a file of the format that the name asks for, where none is given. A model of order 0 is
  * missing. */
 static polyad_status write_model(polyad_context *context, struct pd_model model,
@@ -145,7 +179,10 @@ static polyad_status write_model(polyad_context *context, struct pd_model model,
   if (format == NULL) return pd_file_format_fail(context, path, contents);
   model.outline = outline;
   model.top = top;
-  return format->write_model(context, &model, path);
+  bool beside = format->number == POLYAD_FILE_TOOLBOX && may_have_labels_beside(path);
+  if (beside) PD_TRY(pd_labels_check_model(context, outline, path));
+  PD_TRY(format->write_model(context, &model, path));
+  return beside ? pd_labels_write_model(context, model.order, outline, path) : POLYAD_OK;
 }
 
 polyad_status polyad_ktensor_write_labelled(polyad_context *context, const polyad_ktensor *ktensor,

@@ -108,6 +108,10 @@ polyad_status pd_tensor_drop_zeros(polyad_context *context, polyad_tensor *tenso
 polyad_status pd_tensor_copy_names(polyad_context *context, const polyad_tensor *from, int mode,
                                    polyad_tensor *to);
 
+/** For each of `labels` the first index that `among` gives the same label, or UINT64_MAX. */
+polyad_status pd_labels_find(polyad_context *context, const struct pd_labels *among,
+                             const struct pd_labels *labels, uint64_t *index);
+
 /** Takes over labels made with pd_alloc (set to zero in `labels`). */
 void pd_tensor_take_labels(polyad_tensor *tensor, int mode, struct pd_labels *labels);
 

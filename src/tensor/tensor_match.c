@@ -77,14 +77,13 @@ static polyad_status fill_table(polyad_context *context, const struct pd_labels 
   return POLYAD_OK;
 }
 
-/* Fills index[] with the model's index of each label of the tensor. */
-static polyad_status look_up(const struct match *match, int mode, uint64_t *index) {
-  const struct pd_labels *labels = &match->tensor->labels[mode];
+polyad_status pd_labels_find(polyad_context *context, const struct pd_labels *among,
+                             const struct pd_labels *labels, uint64_t *index) {
   struct table table = {.cell = NULL};
-  polyad_status status = fill_table(match->context, &match->labels->labels[mode], &table);
+  polyad_status status = fill_table(context, among, &table);
   for (uint64_t i = 0; status == POLYAD_OK && i < labels->count; ++i)
     index[i] = *find_cell(&table, labels->text + labels->start[i], label_length(labels, i)) - 1;
-  pd_free(match->context, table.cell); /* an empty cell's 0 - 1 is `none` */
+  pd_free(context, table.cell); /* an empty cell's 0 - 1 is `none` */
   return status;
 }
 
@@ -149,7 +148,7 @@ static polyad_status tensor_match_check_labels(const struct match *match, int mo
       "mode %d has labels in the %s only%s; expected labels in both or in neither, or indices to "
       "be matched by number (match: number)",
       pd_shown_mode(match->context, mode), model ? "model" : "tensor",
-      model ? "" : " (.ptm files keep a model's labels, .ktensor files do not)");
+      model ? "" : " (.ptm files keep a model's labels; those of a .ktensor lie in FILE.labels)");
 }
 
 static void translate_numbers(struct match *match, int mode, polyad_match_rule rule) {
@@ -172,7 +171,8 @@ static polyad_status translate(struct match *match, int mode) {
     return POLYAD_OK;
   }
   PD_TRY(PD_NEW(match->context, match->tensor->dims[mode], &t->index));
-  PD_TRY(look_up(match, mode, t->index));
+  PD_TRY(pd_labels_find(match->context, &match->labels->labels[mode], &match->tensor->labels[mode],
+                        t->index));
   t->from = match->labels;
   t->length = match->dims[mode];
   if (rule == POLYAD_MATCH_MODEL) return POLYAD_OK;

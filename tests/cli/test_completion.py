@@ -3,6 +3,7 @@
 import csv
 import math
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -176,6 +177,8 @@ def test_predictions_are_those_of_the_labels(polyad):
     with open(polyad.path("p.csv")) as file:
         rows = {(row["user"], row["film"]): float(row["value"]) for row in csv.DictReader(file)}
     assert rows["u5", "f4"] == pytest.approx(30) and rows["u1", "f1"] == pytest.approx(4) and len(rows) == 20
+    assert polyad.json("predict", "m.ktensor", "new.csv")["rmse"] < 1e-10
+    shutil.rmtree(polyad.path("m.ktensor.labels"))
     polyad.fails(1, "predict", "m.ktensor", "new.csv", says=".ptm files keep a model's labels")
     assert polyad.json("predict", "m.ktensor", "new.csv", "--match", "number")["rmse"] > 1
     write_ratings(polyad, "more.csv", range(4, 8), range(5))

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -60,7 +61,8 @@ def test_names_of_modes_are_asked_of_models_that_have_them(polyad):
     planted(polyad)
     polyad.fails(2, "project", "model.ptm", "new.csv", "--mode", "date", says="by number (1 to 3) or name")
     polyad.ok("cpd", "old.csv", "--rank", "2", "-i", "2", "-o", "model.ktensor", *FEW)
-    polyad.fails(2, "project", "model.ktensor", "new.csv", "--mode", "day", says=".ktensor files do not")
+    shutil.rmtree(polyad.path("model.ktensor.labels"))
+    polyad.fails(2, "project", "model.ktensor", "new.csv", "--mode", "day", says="those of a .ktensor")
 
 
 def test_projected_model_is_written_with_labels(polyad):
@@ -126,6 +128,7 @@ def test_unseen_labels(polyad):
                  says="mode 2 has labels in the model only; expected labels in both or in neither, or indices "
                       "to be matched by number (match: number)")
     polyad.ok("cpd", "new.csv", "-r", "1", "-o", "model.ktensor")
+    shutil.rmtree(polyad.path("model.ktensor.labels"))
     polyad.fails(1, "project", "model.ktensor", "new.csv", "--mode", "1",
                  says="mode 2 has labels in the tensor only (.ptm files keep a model's labels")
     found = polyad.json("project", "model.ptm", "plain.tns", "--mode", "day", "--match", "number",
@@ -356,3 +359,110 @@ def test_wrong_usage_of_anomalies(polyad):
     polyad.write("long.tns", "31 1 1\n")
     polyad.fails(1, "anomalies", "model.ktensor", "long.tns",
                  says="mode 1 has indices that the model lacks: 31")
+
+
+# ---- two inputs whose labels are in different orders ---------------------------------------------
+
+def turned(polyad, name="turned", table="old.csv"):
+    """The table in which every label has another number: NAME.tns with its labels, and
+    NAME-plain.tns without any."""
+    polyad.ok("convert", table, "straight.tns")
+    lines = [line.split() for line in polyad.path("straight.tns").read_text().splitlines() if line[0] != "#"]
+    dims = [max(int(line[n]) for line in lines) for n in range(3)]
+    text = "".join(" ".join([*(str(dims[n] + 1 - int(line[n])) for n in range(3)), line[3]]) + "\n"
+                   for line in lines)
+    polyad.write(f"{name}.tns", text)
+    polyad.write(f"{name}-plain.tns", text)
+    polyad.path(f"{name}.labels").mkdir()
+    for file in polyad.path("straight.labels").iterdir():
+        labels = file.read_text().splitlines()
+        polyad.write(f"{name}.labels/{file.name}", "\n".join(labels[::-1]) + "\n")
+
+
+def test_core_consistency_matches_labels(polyad):
+    planted(polyad)
+    turned(polyad)
+    words = ("core-consistency", "model.ptm")
+    right = polyad.json(*words, "old.csv")["core_consistency"]
+    assert polyad.json(*words, "turned.tns")["core_consistency"] == pytest.approx(right, abs=1e-6)
+    polyad.fails(1, *words, "all.csv", says="'sat'")
+    assert abs(polyad.json(*words, "turned-plain.tns")["core_consistency"] - right) > 1  # by number
+
+
+@pytest.mark.parametrize("command", [("cpd", "-r", "2"), ("tucker", "-r", "2,2,2")])
+def test_report_matches_labels(polyad, command):
+    planted(polyad)
+    turned(polyad)
+    polyad.ok(*command, "old.csv", "-o", "m.ptm", *FEW)
+    right = polyad.json("report", "m.ptm", "old.csv", "-o", "p.html")["explained"]
+    assert polyad.json("report", "m.ptm", "turned.tns", "-o", "q.html")["explained"] == pytest.approx(right, abs=1e-9)
+    polyad.fails(1, "report", "m.ptm", "all.csv", "-o", "p.html", says="'sat'")
+
+
+def test_score_matches_labels(polyad):
+    planted(polyad)
+    turned(polyad)
+    words = ("--rank", "2", "--nonnegative", "--tol", "1e-12", "--max-iters", "2000", *FEW)
+    polyad.ok("cpd", "turned.tns", *words, "-o", "turned.ptm", "--seed", "2")
+    assert polyad.json("score", "model.ptm", "turned.ptm")["score"] > 0.999
+    polyad.ok("cpd", "turned.tns", *words, "-o", "turned.npz", "--seed", "2")
+    assert polyad.json("score", "model.ptm", "turned.npz", "turned.ptm")["mean_score"] > 0.999
+    polyad.write("renamed.csv", polyad.path("old.csv").read_text().replace("mon", "moon"))
+    polyad.ok("cpd", "renamed.csv", *words, "-o", "renamed.ptm")
+    polyad.fails(1, "score", "model.ptm", "renamed.ptm", says="label 'mon' that the model lacks")
+
+
+@pytest.mark.parametrize("command", [("cpd", "-r", "2"), ("tucker", "-r", "2,2,2")])
+def test_first_factors_match_labels(polyad, command):
+    """They give the same model of data whose labels stand in another order."""
+    planted(polyad)
+    turned(polyad)
+    polyad.ok(*command, "--max-iters", "3", "old.csv", "-o", "m.ptm", *FEW)
+    words = (*command, "--tol", "0", "--max-iters", "0" if command[0] == "cpd" else "1", "--init", "m.ptm", *FEW)
+    fits = [polyad.json(*words, file)["fit"] for file in ("old.csv", "turned.tns", "turned-plain.tns")]
+    assert fits[1] == pytest.approx(fits[0], abs=1e-12)
+    if command[0] == "cpd":  # HOOI forgets its first factors sooner
+        assert abs(fits[2] - fits[0]) > 1e-5
+
+
+def test_weights_match_labels(polyad):
+    planted(polyad)
+    header, *rows = polyad.path("old.csv").read_text().splitlines()
+    weights = [",".join([*row.split(",")[:3], str(1 + k % 5)]) for k, row in enumerate(rows)]
+    polyad.write("w.csv", "\n".join([header, *weights]) + "\n")
+    turned(polyad, "v", "w.csv")
+    words = ("cpd", "old.csv", "-r", "1", "--absent", "unknown", *FEW, "--weights")
+    right = polyad.json(*words, "w.csv")
+    assert polyad.json(*words, "v.tns")["fit"] == pytest.approx(right["fit"], abs=1e-12)
+
+
+# ---- labels beside a model's text ----------------------------------------------------------------
+
+def test_text_of_a_model_has_its_labels_beside_it(polyad):
+    planted(polyad)
+    words = ("cpd", "old.csv", "--rank", "2", "-i", "5", *FEW, "-o")
+    polyad.ok(*words, "m.ktensor")
+    polyad.ok(*words, "same.ptm")
+    assert sorted(path.name for path in polyad.path("m.ktensor.labels").iterdir()) == [
+        "mode-1-day.map", "mode-2-place.map", "mode-3-hour.map"]
+    assert polyad.path("m.ktensor.labels/mode-1-day.map").read_text() == "fri\nmon\nthu\ntue\nwed\n"
+    for name, *words in (("project", "new.csv", "--mode", "day"), ("predict", "old.csv")):
+        found = [polyad.json(name, model, *words, *FEW) for model in ("m.ktensor", "same.ptm")]
+        assert found[0]["skipped"] == found[1]["skipped"]
+        assert all(found[0].get(key) == found[1].get(key) for key in ("fit", "rmse"))
+    polyad.ok("update", "m.ktensor", "new.csv", "--mode", "day", "-o", "m.ktensor", *FEW)
+    assert polyad.path("m.ktensor.labels/mode-1-day.map").read_text().split()[-1] == "sat"
+    polyad.ok("tucker", "old.csv", "-r", "2,2,2", "-o", "t.ttensor", *FEW)
+    assert polyad.path("t.ttensor.labels/mode-2-place.map").read_text() == "a\nb\nc\nd\n"
+    # A model without labels takes those of an earlier one away, and no other file.
+    polyad.write("m.ktensor.labels/mine.txt", "x")
+    polyad.write("plain.tns", "1 1 1 2\n2 2 2 3\n")
+    for name in ("m.ktensor", "t.ktensor"):
+        polyad.ok("cpd", "plain.tns", "-r", "1", "-o", name)
+    assert [path.name for path in polyad.path("m.ktensor.labels").iterdir()] == ["mine.txt"]
+    assert not polyad.path("t.ktensor.labels").exists()
+    polyad.write("broken.csv", 'day,place,value\n"a\nb",x,1\nc,y,2\n')
+    polyad.fails(1, "cpd", "broken.csv", "-r", "1", "-o", "b.ktensor", says="line break")
+    polyad.ok("cpd", "old.csv", "--rank", "2", "-i", "5", *FEW, "-o", "m.ktensor")
+    polyad.write("m.ktensor.labels/mode-2-place.map", "a\n")
+    polyad.fails(1, "project", "m.ktensor", "new.csv", "--mode", "day", says="1 labels found; expected 4")

@@ -287,17 +287,17 @@ static void names_decide_where_both_have_some(void **state) {
   ALS_OK(context, polyad_tensor_match_labels(context, labels, tensor, POLYAD_UNSEEN_ERROR, &skipped,
                                              &matched));
   assert_null(matched); /* the tensor has no labels, and more rows */
-  ALS_OK(context, polyad_tensor_match_labels(context, NULL, labels, POLYAD_UNSEEN_ERROR, NULL,
-                                             &matched));
+  ALS_OK(context,
+         polyad_tensor_match_labels(context, NULL, labels, POLYAD_UNSEEN_ERROR, NULL, &matched));
   assert_null(matched);
   assert_int_equal(skipped, 0);
   ALS_OK(context, polyad_tensor_set_labels(context, tensor, 0, "day", turned));
   for (uint64_t p = 0; p < tensor->nnz; ++p)
     left_out += strchr("xyz", turned[pd_tensor_index(tensor, 0, p)][0]) != NULL;
   assert_true(left_out > 0 && left_out < tensor->nnz);
-  assert_int_equal(polyad_tensor_match_labels(context, labels, tensor, POLYAD_UNSEEN_ERROR, NULL,
-                                              &matched),
-                   POLYAD_MISMATCH);
+  assert_int_equal(
+      polyad_tensor_match_labels(context, labels, tensor, POLYAD_UNSEEN_ERROR, NULL, &matched),
+      POLYAD_MISMATCH);
   ALS_OK(context, polyad_tensor_match_labels(context, labels, tensor, POLYAD_UNSEEN_SKIP, &skipped,
                                              &matched));
   assert_int_equal(skipped, left_out);
@@ -307,16 +307,68 @@ static void names_decide_where_both_have_some(void **state) {
   assert_string_equal(polyad_tensor_label(matched, 0, 0, NULL), "a");
   polyad_tensor_destroy(matched);
   /* A mode that only one of them has names of is refused, once names count at all. */
-  ALS_OK(context, polyad_tensor_set_labels(context, same, 1, "hour", names));
+  ALS_OK(context, polyad_tensor_set_labels(context, labels, 1, "hour", names));
+  ALS_OK(context,
+         polyad_tensor_match_labels(context, labels, same, POLYAD_UNSEEN_SKIP, NULL, &matched));
+  assert_null(matched);
   assert_int_equal(
-      polyad_tensor_match_labels(context, labels, same, POLYAD_UNSEEN_SKIP, NULL, &matched),
+      polyad_tensor_match_labels(context, labels, tensor, POLYAD_UNSEEN_SKIP, NULL, &matched),
       POLYAD_MISMATCH);
+  assert_non_null(strstr(polyad_last_error(context), "mode 1 has labels on one side only"));
   assert_int_equal(
       polyad_tensor_match_labels(context, labels, NULL, POLYAD_UNSEEN_SKIP, NULL, &matched),
       POLYAD_INVALID_ARGUMENT);
   polyad_tensor_destroy(labels);
   polyad_tensor_destroy(same);
   polyad_tensor_destroy(tensor);
+  context_end(context);
+}
+
+/* Rows follow their labels, of both kinds of models; a call that fails moves nothing. */
+static void rows_follow_their_labels(void **state) {
+  (void)state;
+  static const char *const names[] = {"a", "b", "c", "d", "e", "f"};
+  static const char *const turned[] = {"f", "b", "a", "c", "e", "d"};
+  static const char *const twice[] = {"f", "b", "a", "f", "e", "d"};
+  static const char *const others[] = {"f", "b", "a", "x", "e", "d"};
+  static const uint64_t from[] = {5, 1, 0, 2, 4, 3}, ranks[] = {2, 2, 2};
+  polyad_context *context = cpu_context(1);
+  polyad_tensor *own = labelled(context, names), *wanted = labelled(context, turned);
+  polyad_ktensor *model = als_random_model(context, 3, dims, 2, 1, 1);
+  polyad_ktensor *before = als_random_model(context, 3, dims, 2, 1, 1);
+  polyad_ttensor *tucker;
+  for (int k = 0; k < 2; ++k) {
+    polyad_tensor *wrong = labelled(context, k == 0 ? twice : others);
+    assert_int_equal(polyad_ktensor_match_labels(context, wrong, own, model), POLYAD_MISMATCH);
+    assert_non_null(strstr(polyad_last_error(context),
+                           k == 0 ? "label 'f' twice" : "label 'x' that the model lacks"));
+    polyad_tensor_destroy(wrong);
+  }
+  ALS_OK(context, polyad_ktensor_match_labels(context, own, own, model));
+  ALS_OK(context, polyad_ktensor_match_labels(context, NULL, own, model));
+  ALS_OK(context, polyad_ktensor_match_labels(context, wanted, NULL, model));
+  assert_true(als_same_model(before, model));
+  ALS_OK(context, polyad_ktensor_match_labels(context, wanted, own, model));
+  ALS_OK(context, polyad_ttensor_create(context, 3, dims, ranks, POLYAD_F64, &tucker));
+  for (int k = 0; k < 12; ++k)
+    ((double *)polyad_ttensor_factor(tucker, 0))[k] = k;
+  ALS_OK(context, polyad_ttensor_match_labels(context, wanted, own, tucker));
+  for (int n = 0; n < 3; ++n)
+    for (uint64_t k = 0; k < dims[n] * 2; ++k) {
+      uint64_t at = n == 0 ? from[k / 2] * 2 + k % 2 : k;
+      assert_true(((double *)polyad_ktensor_factor(model, n))[k] ==
+                  ((double *)polyad_ktensor_factor(before, n))[at]);
+      if (n == 0) assert_true(((double *)polyad_ttensor_factor(tucker, 0))[k] == (double)at);
+    }
+  assert_int_equal(polyad_ktensor_match_labels(context, wanted, own, NULL),
+                   POLYAD_INVALID_ARGUMENT);
+  assert_int_equal(polyad_ttensor_match_labels(context, wanted, own, NULL),
+                   POLYAD_INVALID_ARGUMENT);
+  polyad_ttensor_destroy(tucker);
+  polyad_ktensor_destroy(model);
+  polyad_ktensor_destroy(before);
+  polyad_tensor_destroy(own);
+  polyad_tensor_destroy(wanted);
   context_end(context);
 }
 
@@ -516,7 +568,8 @@ int main(void) {
                                      cmocka_unit_test(test_memory),
                                      cmocka_unit_test(test_failed_addition_changes_nothing),
                                      cmocka_unit_test(labels_find_their_rows),
-      cmocka_unit_test(names_decide_where_both_have_some),
+                                     cmocka_unit_test(names_decide_where_both_have_some),
+                                     cmocka_unit_test(rows_follow_their_labels),
                                      cmocka_unit_test(rows_of_rates_are_optimal),
                                      cmocka_unit_test(known_counts_are_the_components),
                                      cmocka_unit_test(test_cancel),
