@@ -22,6 +22,8 @@ struct rank {
   int rank_count;
   uint64_t starts, max_iterations, folds;
   double tolerance, max_seconds;
+  const char *nonnegative;    /* a list of modes, CLI_ALL_MODES, or NULL */
+  uint32_t nonnegative_modes; /* bit n for mode n from 0 */
   polyad_plan *plan;
   polyad_rank_result result;
 };
@@ -40,6 +42,9 @@ static const struct cli_option option_table[] = {
         struct rank, CHOICE, algorithm, "algorithm", "NAME",
         "als (default), nonnegative; for counts, apr-mu, apr-pdnr,\napr-pqnr: as in polyad cpd",
         .letter = 'a', .choices = ALGORITHMS),
+    CLI_OPTION(struct rank, MODES, nonnegative, "nonnegative", "MODES",
+               "als: keep factors nonnegative: of all modes, or of a list such\nas 1,3 or "
+               "origin,date; other factors have any sign"),
     CLI_OPTION(struct rank, COUNT, starts, "starts", "N", "random starts of each rank (default 10)",
                .least = 1, .most = 1000000),
     CLI_OPTION(struct rank, COUNT, folds, "folds", "N",
@@ -122,6 +127,8 @@ static int parse(struct rank *rank, int argc, char **argv) {
   int first, status = cli_parse(&cli_rank_usage, argc, argv, rank, &first);
   if (status != 0) return status;
   rank->file = argv[first];
+  if (rank->nonnegative != NULL && strcmp(rank->algorithm, "als") != 0)
+    return cli_usage_error("--nonnegative is for --algorithm als");
   if (rank->folds == 1) return cli_usage_error("--folds 1 found; expected 0, or 2 to 64");
   if (rank->checkpoint != NULL &&
       (strcmp(rank->checkpoint, "-") == 0 || cli_is_directory_name(rank->checkpoint)))
@@ -141,6 +148,12 @@ static int build_plan(struct rank *rank) {
   int status = cli_read_tensor(session, rank->file, &tensor);
   if (status != 0) return status;
   polyad_plan_options options;
+  status = cli_nonnegative_modes(tensor, polyad_tensor_order(tensor), rank->nonnegative,
+                                 &rank->nonnegative_modes);
+  if (status != 0) {
+    polyad_tensor_destroy(tensor);
+    return status;
+  }
   cli_phase(CLI_BUILD);
   polyad_plan_options_init(&options);
   options.format = rank->format;
@@ -166,6 +179,7 @@ static int scan(struct rank *rank) {
   options.ranks = rank->ranks;
   options.rank_count = rank->rank_count;
   options.algorithm = algorithm_of(rank->algorithm);
+  options.nonnegative_modes = rank->nonnegative_modes;
   options.starts = (int)rank->starts;
   options.max_iterations = (int)rank->max_iterations;
   options.tolerance = rank->tolerance;
@@ -244,6 +258,9 @@ static int write_json(struct rank *rank) {
   cJSON *object = cJSON_CreateObject();
   cli_json_text(object, "file", rank->file);
   cli_json_text(object, "algorithm", rank->algorithm);
+  if (strcmp(rank->algorithm, "als") == 0)
+    cli_json_modes(object, "nonnegative_modes", rank->nonnegative_modes,
+                   polyad_plan_order(rank->plan));
   cli_json_counts(object, "dims", polyad_plan_dims(rank->plan), polyad_plan_order(rank->plan));
   cli_json_count(object, "nnz", polyad_plan_nnz(rank->plan));
   cli_json_transforms(object, &rank->session.transforms);

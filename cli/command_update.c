@@ -17,6 +17,7 @@ struct update {
   struct cli_session session;
   struct cli_new_data data;
   const char *mode_text, *output;
+  const char *nonnegative; /* a list of modes, CLI_ALL_MODES, or NULL */
   uint64_t rounds, top;
   double forget;
   char *old_state, *new_state;   /* files with sums; new_state NULL: there is no place for one */
@@ -41,6 +42,10 @@ static const struct cli_option option_table[] = {
     CLI_OPTION(struct update, CHOICE, data.kind, "model-kind", "KIND",
                "auto (default): nonnegative where the model is, else\nsigned; poisson: counts",
                .choices = CLI_MODEL_KINDS),
+    CLI_OPTION(
+        struct update, MODES, nonnegative, "nonnegative", "MODES",
+        "of signed models: keep factors nonnegative all the same, of\nall modes or of a list "
+        "such as 1,3 or origin,date"),
     CLI_MATCH_OPTIONS(struct update),
     CLI_HEADING("output"),
     CLI_OPTION(struct update, RESULT, output, "output", "PATH",
@@ -111,6 +116,9 @@ static int choose_rules(void *user, polyad_match_rule *rule) {
   int status = cli_read_modes(&u->data, "--mode", u->mode_text, modes, &count);
   if (status != 0) return status;
   if (count > 1) return cli_usage_error("--mode has %d modes; expected one that grows", count);
+  status = cli_nonnegative_modes(u->data.outline, polyad_ktensor_order(u->data.model),
+                                 u->nonnegative, &u->options.nonnegative_modes);
+  if (status != 0) return status;
   u->options.mode = modes[0];
   rule[modes[0]] = POLYAD_MATCH_EXTEND;
   return 0;
@@ -196,6 +204,8 @@ static int write_json(struct update *u) {
   cli_json_new_data(object, &u->data);
   cli_json_count(object, "mode", (uint64_t)u->options.mode + 1);
   cli_json_text(object, "model_kind", polyad_model_kind_string(u->info.kind));
+  cli_json_modes(object, "nonnegative_modes", u->options.nonnegative_modes,
+                 polyad_ktensor_order(u->updated));
   cli_json_real(object, "forget", u->forget);
   cli_json_count(object, "rounds", u->rounds);
   cli_json_bool(object, "resumed", u->resumed);
@@ -254,6 +264,9 @@ static int check_options(struct update *u) {
   u->options.forget = u->forget;
   u->options.rounds = (int)u->rounds;
   u->options.kind = cli_model_kind(u->data.kind);
+  if (u->nonnegative != NULL && u->options.kind == POLYAD_KIND_POISSON)
+    return cli_usage_error("--nonnegative found with --model-kind poisson, which keeps all factors "
+                           "nonnegative");
   return 0;
 }
 

@@ -46,7 +46,7 @@ _polyad() {
       --zero-tol --active-tol --damping --exact --lbfgs-pairs --absent --weights --biases --bias-ridge
       --ridge-by-count --validation --patience --learn-rate --format --variant --tune --tune-cache $storage --stream --spill-dir --output --report --top
       $reading $changing $common" ;;
-    rank) options="--ranks --algorithm --starts --folds --max-iters --tol --max-seconds --checkpoint
+    rank) options="--ranks --algorithm --nonnegative --starts --folds --max-iters --tol --max-seconds --checkpoint
       --resume --report --format --variant --tune --tune-cache $storage $reading $changing $common" ;;
     tucker) options="--ranks --svd --max-iters --tol --max-seconds --init --format --variant $storage
       --output --report --top $reading $changing $common" ;;
@@ -60,7 +60,7 @@ _polyad() {
     core-consistency) options="$reading $changing $common" ;;
     project) options="--mode --model-kind --rows --fix --match --unseen --max-iters --tol --output --top
       $reading $common" ;;
-    update) options="--mode --forget --rounds --model-kind --match --unseen --output --top $reading $common" ;;
+    update) options="--mode --forget --rounds --model-kind --nonnegative --match --unseen --output --top $reading $common" ;;
     anomalies) options="--by --mode --model-kind --fdr --top --tail --cells --match --unseen --output
       $reading $changing $common" ;;
     split) options="--test --validation --negatives --mode --output --type $reading $changing $common" ;;

@@ -22,6 +22,8 @@ extern "C" {
 typedef struct polyad_decompose_options {
   polyad_run_options run;     /**< starts, limits, tolerance, checkpoints: of the algorithm */
   polyad_algorithm algorithm; /**< what fits the model */
+  uint32_t nonnegative_modes; /**< of POLYAD_ALGORITHM_ALS: the modes whose factors stay
+                                   nonnegative, bit n for mode n; default 0 */
   uint64_t rank;              /**< number of components R, at least 1; default 16 */
   polyad_type precision;      /**< type of values and factors; default POLYAD_F64 */
   const char *format;         /**< storage format, as polyad_plan_options::format; default "auto" */

@@ -39,6 +39,8 @@ typedef struct polyad_rank_options {
   const uint64_t *ranks;      /**< ranks to try, ascending, each at least 1 */
   int rank_count;             /**< number of them, at least 1 */
   polyad_algorithm algorithm; /**< default POLYAD_ALGORITHM_ALS */
+  uint32_t nonnegative_modes; /**< of POLYAD_ALGORITHM_ALS: the modes whose factors stay
+                                   nonnegative, bit n for mode n; default 0 */
   int starts;                 /**< random starts of each rank, at least 1; default 10 */
   int max_iterations;         /**< of a start, at least 1; default 50 */
   double tolerance;           /**< of a start, as the algorithm means it; default 1e-4 */

@@ -18,10 +18,12 @@ typedef struct polyad_update_options {
   int mode;               /**< the mode that grows, from 0; default 0 */
   polyad_model_kind kind; /**< default POLYAD_KIND_AUTO: nonnegative where the model is; models of
                                counts have to be named POLYAD_KIND_POISSON */
-  double forget;          /**< what the weight of all that came before is multiplied by with every
-                               call of polyad_updater_add(), above 0 and at most 1; default 1 */
-  int rounds; /**< how often a call improves its new rows and the other factors in turn, at
-                   least 1; default 1, as OnlineCP does */
+  uint32_t nonnegative_modes; /**< of a model that is POLYAD_KIND_SIGNED: the modes whose factors
+                                   stay nonnegative all the same, bit n for mode n; default 0 */
+  double forget; /**< what the weight of all that came before is multiplied by with every
+                      call of polyad_updater_add(), above 0 and at most 1; default 1 */
+  int rounds;    /**< how often a call improves its new rows and the other factors in turn, at
+                      least 1; default 1, as OnlineCP does */
 } polyad_update_options;
 
 /** Sets the defaults named above. */
@@ -67,7 +69,7 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_updater_set_forget(polyad_context
  *
  *    P_n <- forget P_n + MTTKRP_n(new),   Q_n <- forget Q_n + the new rows' part of Q_n,
  *
- *  and each other factor becomes A_n = P_n Q_n^-1 (nonnegative least squares where the model is):
+ *  and each other factor becomes A_n = P_n Q_n^-1 (nonnegative least squares where it stays so):
  * S. Zhou, N. X. Vinh, J. Bailey, Y. Jia and I. Davidson, Accelerating online CP decompositions for
  *  higher order tensors, KDD 2016; the forgetting factor as in S. Smith, K. Huang, N. D.
  * Sidiropoulos and G. Karypis, Streaming tensor factorization for infinite data sources, SDM 2018.

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from ._arguments import items, known, single
-from ._context import Callback, check_callback, context, encode, index, real, seed_number, talks
+from ._context import (Callback, check_callback, context, encode, index, mode_bits, nonnegative_modes, real,
+                       seed_number, talks)
 from ._errors import Interrupted, text
-from ._model import KruskalTensor
 from ._match import in_terms_of
+from ._model import KruskalTensor
 from ._native import ffi, lib
 from ._plan import rank_argument
 from ._progress import ProgressLine
 from ._run import choose, expected_sweeps
 from ._tensor import as_tensor
-from ._types import OnInterrupt, Precision, Progress, RankAlgorithm, RankInfo, RankRow, Seed
+from ._types import Mode, OnInterrupt, Precision, Progress, RankAlgorithm, RankInfo, RankRow, Seed
 
 if TYPE_CHECKING:
     import pandas
@@ -100,6 +101,7 @@ def _rank_list(ranks: Any) -> list[int]:
 
 
 def rank_scan(x: Any, ranks: int | Sequence[int] = 10, *, algorithm: RankAlgorithm = "als",
+              nonnegative: bool | Collection[Mode] = False,
               starts: int = 10, folds: int = 4, tol: float = 1e-4, max_iters: int | None = None,
               max_seconds: float = 0.0, seed: Seed = 0, device: str = "auto", format: str = "auto",
               precision: Precision | None = None, threads: int | None = None,
@@ -121,6 +123,8 @@ def rank_scan(x: Any, ranks: int | Sequence[int] = 10, *, algorithm: RankAlgorit
         The ranks to try, ascending; a number means from 1 to it.
     algorithm : {"als", "nonnegative", "apr-mu", "apr-pdnr", "apr-pqnr"}
         :func:`cp_als`, also with nonnegative factors; :func:`cp_apr`.
+    nonnegative : bool or sequence of int or str
+        With "als": whether factors stay nonnegative, or the modes whose factors do.
     starts : int
         Random starts of each rank.
     folds : int
@@ -163,7 +167,7 @@ def rank_scan(x: Any, ranks: int | Sequence[int] = 10, *, algorithm: RankAlgorit
                          f"{', '.join(map(repr, _ALGORITHMS))}")
     if not known(on_interrupt, ("raise", "return")):
         raise ValueError(f"on_interrupt {on_interrupt!r} is unknown; expected 'raise' or 'return'")
-    wanted = _rank_list(ranks)
+    wanted, modes = _rank_list(ranks), nonnegative_modes(nonnegative)
     choice: dict[str, Any] = {"format": format, "precision": precision, "device": device,
                               "threads": threads, "variant": variant,
                               "kernel": "phi" if algorithm.startswith("apr") else "mttkrp"}
@@ -185,8 +189,9 @@ def rank_scan(x: Any, ranks: int | Sequence[int] = 10, *, algorithm: RankAlgorit
     run = ffi.new("polyad_run_options *", {"starts": options.starts * len(wanted),
                                            "max_iterations": options.max_iterations,
                                            "tolerance": options.tolerance})
-    _, plan = choose(x, wanted[-1], choice, expected_sweeps(choice, run[0]),
+    tensor, plan = choose(x, wanted[-1], choice, expected_sweeps(choice, run[0]),
                      min(sum(wanted) * options.starts, 2**32))
+    options.nonnegative_modes = mode_bits(modes, (plan if tensor is None else tensor).mode_names, "nonnegative")
     number, result = seed_number(seed), ffi.new("polyad_rank_result *")
     with ProgressLine(verbose) as line:
         show, ctx = line.wrap(None), context()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, cast
 
 import numpy as np
 
-from ._context import Context, context, encode, index, real
+from ._context import Context, context, encode, index, mode_bits, nonnegative_modes, real
 from ._errors import Interrupted, text
 from ._model import KruskalTensor
 from ._native import ffi, lib
@@ -39,6 +39,8 @@ class Updater:
     kind : {"auto", "signed", "nonnegative", "poisson"}
         Whether factors stay nonnegative; "auto": where the model is. Models of counts have to be
         named "poisson".
+    nonnegative : bool or sequence of int or str
+        Modes whose factors stay nonnegative in a model that is "signed".
     match, unseen
         As in :meth:`KruskalTensor.project`; in the growing mode labels that the model lacks are
         appended.
@@ -52,7 +54,8 @@ class Updater:
     """
 
     def __init__(self, model: KruskalTensor, mode: Mode = 0, *, forget: float = 1.0,
-                 rounds: int = 1, kind: UpdateKind = "auto", match: MatchBy = "auto",
+                 rounds: int = 1, kind: UpdateKind = "auto",
+                 nonnegative: bool | Collection[Mode] = False, match: MatchBy = "auto",
                  unseen: Unseen = "error", state: Any = None) -> None:
         if not isinstance(model, KruskalTensor):
             raise TypeError(f"model must be a KruskalTensor, not {type(model).__name__}")
@@ -61,9 +64,11 @@ class Updater:
         options = ffi.new("polyad_update_options *")
         lib.polyad_update_options_init(options)
         options.mode, options.kind = self._mode, word(KINDS, kind, "kind")
+        options.nonnegative_modes = mode_bits(nonnegative_modes(nonnegative), model.mode_names, "nonnegative")
         options.forget, options.rounds = real(forget, "forget"), index(rounds, "rounds")
         self._match, self._unseen = match, unseen
         self._asked: dict[str, Any] = {"forget": forget, "rounds": rounds, "kind": kind,
+                                       "nonnegative": nonnegative,
                                        "match": match, "unseen": unseen}
         ctx, handle = model._c()
         made = ffi.new("polyad_updater **")

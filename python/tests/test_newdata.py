@@ -307,6 +307,51 @@ def test_updates_are_online_cp(forget):
     assert np.allclose(found.factors[2], c, rtol=1e-7, atol=1e-9)
 
 
+def kkt_holds(a, p, q):
+    """Whether a is the minimum of tr(a q a') - 2 tr(p a') over nonnegative matrices: the gradient is
+    zero where a is above 0, and not negative where it is 0."""
+    gradient, scale = a @ q - p, np.abs(p).max()
+    return (a >= 0).all() and (np.abs(gradient[a > 0]) <= 1e-9 * scale).all() and (gradient >= -1e-9 * scale).all()
+
+
+@pytest.mark.parametrize("modes", [[0], [1], [0, 2]])
+def test_updates_keep_some_modes_nonnegative(modes):
+    """Rows and factors fulfil the conditions of Karush, Kuhn and Tucker where they stay nonnegative,
+    and are those of OnlineCP where they are free."""
+    random = np.random.default_rng(9)
+    truth = plant(6, 3, (20, 6, 5))
+    for mode in modes:
+        truth.factors[mode] = np.abs(truth.factors[mode])
+    dense = truth.reconstruct() + 3 * random.standard_normal((20, 6, 5))
+    model = polyad.cp_als(sparse(dense[:10]), 3, tol=1e-9, max_iters=300, seed=1, nonnegative=modes)
+    a, b, c = (np.array(f) for f in model.factors)
+    whole = a * model.weights
+    p_b, q_b = b @ ((whole.T @ whole) * (c.T @ c)), (whole.T @ whole) * (c.T @ c)
+    p_c, q_c = c @ ((whole.T @ whole) * (b.T @ b)), (whole.T @ whole) * (b.T @ b)
+    updater = polyad.Updater(model, 0, nonnegative=modes)
+    assert updater.add(sparse(dense[10:]))["kind"] == "signed"
+    found = updater.model
+    rows, later_b, later_c = found.factors[0][10:] * model.weights, found.factors[1], found.factors[2]
+    systems = [(rows, np.einsum("ijk,jr,kr->ir", dense[10:], b, c), (b.T @ b) * (c.T @ c)),
+               (later_b, p_b + np.einsum("ijk,ir,kr->jr", dense[10:], rows, c),
+                q_b + (rows.T @ rows) * (c.T @ c)),
+               (later_c, p_c + np.einsum("ijk,ir,jr->kr", dense[10:], rows, later_b),
+                q_c + (rows.T @ rows) * (later_b.T @ later_b))]
+    for mode, (factor, p, q) in enumerate(systems):
+        if mode in modes:
+            assert kkt_holds(factor, p, q)
+        else:
+            assert np.allclose(factor @ q, p, rtol=1e-8, atol=1e-8 * np.abs(p).max())
+            assert (factor < 0).any()
+    assert any((systems[mode][0] == 0).any() for mode in modes)
+    copied = pickle.loads(pickle.dumps(updater))
+    copied.add(sparse(dense[:3]))
+    assert (copied.model.factors[modes[0]] >= 0).all()
+    turned = polyad.KruskalTensor(model.weights, [-f if m == modes[0] else f for m, f in enumerate(model.factors)])
+    with pytest.raises(polyad.Error, match=f"negative number in mode {modes[0]}"):
+        polyad.Updater(turned, 0, nonnegative=modes)
+
+
 @pytest.mark.parametrize("forget", [1.0, 0.8])
 def test_updates_of_counts_are_online_expectation_maximisation(forget):
     """In dense NumPy, its new rows by many multiplicative updates. Counts of a part of the slices

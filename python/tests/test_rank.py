@@ -92,6 +92,22 @@ def test_scan_of_a_plan_and_chosen_ranks():
     assert scan.ranks[1]["fit_best"] >= single.info["fit"] - 1e-12
 
 
+def test_scan_with_some_nonnegative_modes():
+    """Its starts are those of cp_als with the same set, and so are the optima that they come to."""
+    x, fits = planted(2, 0.2, 2), {}
+    for modes in (False, [0, 2], True):
+        scan = polyad.rank_scan(x, [2], nonnegative=modes, starts=3, folds=2, threads=1)
+        single = polyad.cp_als(x, 2, nonnegative=modes, restarts=3, threads=1)
+        best = polyad.cp_als(x, 2, nonnegative=modes, restarts=10, threads=1, tol=1e-9, max_iters=3000)
+        fits[str(modes)] = scan.ranks[0]["fit_best"]
+        assert single.info["fit"] - 1e-12 <= fits[str(modes)] <= best.info["fit"] + 1e-8
+    assert fits["False"] > fits["[0, 2]"] > fits["True"]
+    with pytest.raises(ValueError, match="nonnegative"):
+        polyad.rank_scan(x, [2], nonnegative=[0], algorithm="apr-mu")
+    with pytest.raises(ValueError, match="mode"):
+        polyad.rank_scan(x, [2], nonnegative=[3])
+
+
 def test_scan_refuses(random_tensor):
     x = random_tensor()
     for ranks in ([], [2, 1], [1, 1], 0):

@@ -3,6 +3,7 @@
  * fail cheaply, get the tensor, keep its outline (dims and labels), let a plan consume it, fit,
  * write. The context comes first into the result and leaves it last, since all else is freed
  * through it. */
+#include "algorithms/nonnegative.h"
 #include "algorithms/run_options.h"
 #include <polyad/cp_als.h>
 #include <polyad/cp_apr.h>
@@ -87,6 +88,7 @@ static polyad_status check_all(polyad_context *context, const struct source *sou
             (int)options->algorithm >= 0 && options->algorithm <= POLYAD_ALGORITHM_APR_PQNR,
             "algorithm %d found; expected 0 to %d", (int)options->algorithm,
             (int)POLYAD_ALGORITHM_APR_PQNR);
+  PD_TRY(pd_nonnegative_check_algorithm(context, options->nonnegative_modes, options->algorithm));
   PD_EXPECT(context, options->rank >= 1, "rank 0 found; expected at least 1");
   PD_TRY(pd_run_options_check(context, &options->run, 0));
   return check_output(context, options->output);
@@ -134,6 +136,7 @@ static polyad_status fit(polyad_context *context, const polyad_decompose_options
   als.run = options->run;
   als.rank = options->rank;
   als.nonnegative = options->algorithm == POLYAD_ALGORITHM_NONNEGATIVE;
+  als.nonnegative_modes = options->nonnegative_modes;
   return polyad_cp_als(context, plan, &als, &result->model, &result->info);
 }
 

@@ -16,6 +16,14 @@ polyad_status pd_nonnegative_check(polyad_context *context, uint32_t some, int o
   return POLYAD_OK;
 }
 
+polyad_status pd_nonnegative_check_algorithm(polyad_context *context, uint32_t some,
+                                             polyad_algorithm algorithm) {
+  PD_EXPECT(context, some == 0 || algorithm == POLYAD_ALGORITHM_ALS,
+            "nonnegative modes found with algorithm %d; expected them with %d (als) alone",
+            (int)algorithm, (int)POLYAD_ALGORITHM_ALS);
+  return POLYAD_OK;
+}
+
 /* "in modes 0,2" and the like; what no checkpoint says is shown as the number. */
 static void nonnegative_words(polyad_context *context, double value,
                               char text[PD_OPTION_TEXT_BYTES]) {

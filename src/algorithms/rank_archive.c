@@ -4,9 +4,27 @@
  * fits the same groups as one that was left alone, to the same bits. */
 #include "algorithms/rank_archive.h"
 #include "core/core.h"
+#include <math.h>
+#include <stdio.h>
+
+enum { ALGORITHMS = 8 }; /* what the set of nonnegative modes is multiplied by */
+
+static void rank_archive_words(polyad_context *context, double value,
+                               char text[PD_OPTION_TEXT_BYTES]) {
+  double modes = floor(value / ALGORITHMS);
+  int length = snprintf(text, PD_OPTION_TEXT_BYTES, "%.17g", value - ALGORITHMS * modes);
+  const char *between = ", nonnegative in modes ";
+  for (int n = 0; n < POLYAD_MAX_ORDER; ++n) {
+    if (fmod(floor(ldexp(modes, -n)), 2) != 1) continue;
+    length += snprintf(text + length, PD_OPTION_TEXT_BYTES - (size_t)length, "%s%d", between,
+                       pd_shown_mode(context, n));
+    between = ",";
+  }
+}
 
 static polyad_status list_options(struct pd_archive *archive, const polyad_rank_options *o) {
-  PD_TRY(pd_archive_option(archive, "algorithm", o->algorithm));
+  double algorithm = (double)o->algorithm + (double)ALGORITHMS * o->nonnegative_modes;
+  PD_TRY(pd_archive_option_in_words(archive, "algorithm", algorithm, rank_archive_words));
   PD_TRY(pd_archive_option(archive, "number of ranks", o->rank_count));
   for (int k = 0; k < o->rank_count; ++k)
     PD_TRY(pd_archive_option(archive, "rank", (double)o->ranks[k]));

@@ -75,6 +75,7 @@ static polyad_cp_als_options als_options(const struct pd_rank_job *job, const st
   options.run.tolerance = fit->effort.tolerance;
   options.run.max_seconds = seconds_left(job);
   options.nonnegative = job->options->algorithm == POLYAD_ALGORITHM_NONNEGATIVE;
+  options.nonnegative_modes = job->options->nonnegative_modes;
   options.init = fit->initial != NULL ? POLYAD_INIT_MODEL : POLYAD_INIT_RANDOM;
   options.initial = fit->initial;
   return options;

@@ -4,6 +4,7 @@
 #include "algorithms/rank_scan.h"
 #include "algorithms/core_consistency.h"
 #include "algorithms/model_start.h"
+#include "algorithms/nonnegative.h"
 #include "algorithms/rank_archive.h"
 #include "algorithms/rank_holdout.h"
 #include "algorithms/run_options.h"
@@ -54,12 +55,14 @@ static polyad_status check_ranks(polyad_context *context, const polyad_rank_opti
   return POLYAD_OK;
 }
 
-static polyad_status rank_scan_check_options(polyad_context *context,
-                                             const polyad_rank_options *o) {
+static polyad_status rank_scan_check_options(polyad_context *context, const polyad_rank_options *o,
+                                             int order) {
   PD_TRY(check_ranks(context, o));
   PD_EXPECT(
       context, o->algorithm >= POLYAD_ALGORITHM_ALS && o->algorithm <= POLYAD_ALGORITHM_APR_PQNR,
       "algorithm %d found; expected 0 to %d", (int)o->algorithm, (int)POLYAD_ALGORITHM_APR_PQNR);
+  PD_TRY(pd_nonnegative_check_algorithm(context, o->nonnegative_modes, o->algorithm));
+  PD_TRY(pd_nonnegative_check(context, o->nonnegative_modes, order));
   polyad_run_options run = pd_run_options_default(o->max_iterations);
   run.starts = o->starts;
   run.tolerance = o->tolerance;
@@ -402,7 +405,7 @@ polyad_status polyad_rank_scan(polyad_context *context, const polyad_plan *plan,
   PD_ENTER(context);
   PD_EXPECT(context, plan != NULL && options != NULL && result != NULL,
             "plan, options or result is NULL");
-  PD_TRY(rank_scan_check_options(context, options));
+  PD_TRY(rank_scan_check_options(context, options, plan->order));
   struct scan s = {.job = {.context = context, .options = options, .started = pd_seconds()},
                    .plan = plan};
   s.archive = (struct pd_rank_archive){.context = context,

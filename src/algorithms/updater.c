@@ -1,6 +1,7 @@
 /* The updater: where it starts, and the model that it has come to. */
 #include "algorithms/updater.h"
 #include "algorithms/model_start.h"
+#include "algorithms/nonnegative.h"
 #include <math.h>
 #include <string.h>
 
@@ -20,6 +21,7 @@ static polyad_status updater_check_options(polyad_context *context, const polyad
             "mode %d of a model with %d modes is to grow; expected %d to %d of two or more",
             pd_shown_mode(context, options->mode), model->order, pd_shown_mode(context, 0),
             pd_shown_mode(context, model->order - 1));
+  PD_TRY(pd_nonnegative_check(context, options->nonnegative_modes, model->order));
   PD_EXPECT(context, options->rounds >= 1, "%d rounds found; expected at least 1", options->rounds);
   return check_forget(context, options->forget);
 }
@@ -57,9 +59,24 @@ cleanup:
   return status;
 }
 
+static polyad_status check_signs(const polyad_updater *updater) {
+  const struct pd_double_model *model = &updater->model;
+  for (int n = 0; n < model->order; ++n) {
+    if (!pd_updater_keeps_signs(updater, n)) continue;
+    for (uint64_t k = 0; k < model->rows[n] * model->rank; ++k)
+      if (model->factor[n][k] < 0)
+        return pd_fail(updater->context, POLYAD_NUMERICAL,
+                       "the model has a negative number in mode %d; expected none in a mode that "
+                       "is to stay nonnegative",
+                       pd_shown_mode(updater->context, n));
+  }
+  return POLYAD_OK;
+}
+
 static polyad_status updater_start(polyad_updater *updater, const polyad_ktensor *model) {
   PD_TRY(pd_double_model_create(updater->context, model, NULL, &updater->model));
   PD_TRY(pd_model_kind(updater->context, &updater->model, &updater->kind));
+  PD_TRY(check_signs(updater));
   updater->room = model->dims[updater->options.mode];
   PD_TRY(PD_NEW_ZERO(updater->context, updater->room, &updater->clock));
   return start_sums(updater);
@@ -99,6 +116,11 @@ void polyad_updater_destroy(polyad_updater *updater) {
   }
   pd_double_model_clear(updater->context, &updater->model);
   PD_FREE(updater->context, updater->clock, updater);
+}
+
+bool pd_updater_keeps_signs(const polyad_updater *updater, int mode) {
+  return updater->kind == POLYAD_KIND_NONNEGATIVE ||
+         pd_nonnegative_in(updater->options.nonnegative_modes, mode);
 }
 
 uint64_t polyad_updater_rows(const polyad_updater *updater) {

@@ -29,4 +29,7 @@ struct polyad_updater {
 polyad_status pd_updater_start(polyad_context *context, const polyad_ktensor *model,
                                const polyad_update_options *options, polyad_updater **updater);
 
+/** Whether the factor of a mode stays nonnegative; of models of counts all do so by themselves. */
+bool pd_updater_keeps_signs(const polyad_updater *updater, int mode);
+
 #endif

@@ -208,7 +208,7 @@ static polyad_status solve_slices(struct pd_addition *a) {
   PD_TRY(updater_add_multiply(a, a->mode, a->right));
   pd_addition_system(a, a->mode, -1, a->v);
   add_product(a->old_count, a->rank, a->before, a->v, a->right);
-  return pd_quadratic_rows(a->context, a->rank, a->updater->kind == POLYAD_KIND_NONNEGATIVE, a->v,
+  return pd_quadratic_rows(a->context, a->rank, pd_updater_keeps_signs(a->updater, a->mode), a->v,
                            a->count, a->right, NULL, a->next.factor[a->mode]);
 }
 
@@ -289,8 +289,8 @@ static polyad_status solve_other(struct pd_addition *a, int n) {
   if (counts)
     pd_addition_divide(a, n);
   else
-    PD_TRY(pd_quadratic_rows(a->context, rank, a->updater->kind == POLYAD_KIND_NONNEGATIVE, sums->q,
-                             rows, sums->p, NULL, a->next.factor[n]));
+    PD_TRY(pd_quadratic_rows(a->context, rank, pd_updater_keeps_signs(a->updater, n), sums->q, rows,
+                             sums->p, NULL, a->next.factor[n]));
   pd_double_moments(a->updater->kind, rows, rank, a->next.factor[n], sums->gram);
   return pd_all_finite(POLYAD_F64, rank * rank, sums->gram) ? POLYAD_OK : overflows(a, n);
 }

@@ -63,6 +63,7 @@ static polyad_status step_by_step(polyad_context *context, const polyad_decompos
   als.run = apr.run = options->run;
   als.rank = apr.rank = options->rank;
   als.nonnegative = options->algorithm == POLYAD_ALGORITHM_NONNEGATIVE;
+  als.nonnegative_modes = options->nonnegative_modes;
   apr.method = options->algorithm == POLYAD_ALGORITHM_APR_PDNR   ? POLYAD_APR_PDNR
                : options->algorithm == POLYAD_ALGORITHM_APR_PQNR ? POLYAD_APR_PQNR
                                                                  : POLYAD_APR_MU;
@@ -77,6 +78,33 @@ static polyad_status step_by_step(polyad_context *context, const polyad_decompos
   polyad_plan_destroy(plan);
   polyad_tensor_destroy(tensor);
   return status;
+}
+
+/* Models of the modes' set, which are those of polyad_cp_als() and obey it. */
+static void some_modes_stay_nonnegative(void **state) {
+  (void)state;
+  polyad_context *context = cpu_context(1);
+  polyad_decomposition result = {0};
+  polyad_decompose_options options = small(POLYAD_ALGORITHM_ALS);
+  uint64_t free_hash = 0, expected = 0;
+  ALS_OK(context, step_by_step(context, &options, &free_hash));
+  options.nonnegative_modes = 5;
+  ALS_OK(context, step_by_step(context, &options, &expected));
+  ALS_OK(context, polyad_decompose_file(context, at("in.tns"), &options, &result));
+  assert_true(polyad_ktensor_hash(result.model) == expected && expected != free_hash);
+  for (int n = 0; n < 3; n += 2)
+    for (uint64_t k = 0; k < dims[n] * options.rank; ++k)
+      assert_true(((const double *)polyad_ktensor_factor(result.model, n))[k] >= 0);
+  options.nonnegative_modes = 8;
+  assert_int_equal(polyad_decompose_file(context, at("in.tns"), &options, &result),
+                   POLYAD_INVALID_ARGUMENT);
+  options.algorithm = POLYAD_ALGORITHM_APR_MU;
+  options.nonnegative_modes = 1;
+  assert_int_equal(polyad_decompose_file(context, at("in.tns"), &options, &result),
+                   POLYAD_INVALID_ARGUMENT);
+  assert_non_null(strstr(result.message, "nonnegative modes found with algorithm"));
+  polyad_decomposition_clear(&result);
+  context_end(context);
 }
 
 static void the_same_models(void **state) {
@@ -299,6 +327,7 @@ static int remove_files(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(some_modes_stay_nonnegative),
       cmocka_unit_test(the_same_models),
       cmocka_unit_test(defaults),
       cmocka_unit_test(options_of_reading),
