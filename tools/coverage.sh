@@ -22,7 +22,7 @@ failed=0
 # allocations of all libraries fail, those of the counters too.
 env -u POLYAD_FIGURES POLYAD_COVERAGE=1 tools/run_tests.sh "$build" ${again[@]+"${again[@]}"} -j "$(nproc)" \
   -LE 'gpu|long|lint' \
-  -E '^(install|python_.*|command_guides|kill_.*|fault_libraries)$' >&2 || failed=1
+  -E '^(install|python_.*|command_guides_.*|kill_.*|fault_libraries)$' >&2 || failed=1
 counts=$build/coverage.json
 gcovr --root . --object-directory "$build" -j "$(nproc)" --filter src/ --filter cli/ \
   --exclude 'src/.*cuda.*' --gcov-ignore-parse-errors --json "$counts" 2>"$build/gcovr.log" ||
