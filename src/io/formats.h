@@ -127,11 +127,9 @@ polyad_status pd_labels_attach(polyad_context *context, const char *path,
  * label files that are there. */
 polyad_status pd_labels_write(polyad_context *context, const polyad_tensor *tensor,
                               const char *path);
-/** Fails where label files beside a model's file cannot hold the outline's labels. */
-polyad_status pd_labels_check_model(polyad_context *context, const polyad_tensor *outline,
-                                    const char *path);
 /** Writes label files beside a model's file (pd_labels_model_directory()), when the outline, which
- *  may be NULL, has labels; those of an earlier model of this name go. */
+ *  may be NULL, has labels; those of an earlier model of this name go. Labels that no file can hold
+ *  are left out with a warning. */
 polyad_status pd_labels_write_model(polyad_context *context, int order,
                                     const polyad_tensor *outline, const char *path);
 

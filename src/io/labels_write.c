@@ -10,22 +10,45 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A label file has a label on each line: one with a line break in it would be two. */
-static polyad_status check_lines(polyad_context *context, const polyad_tensor *tensor,
-                                 const char *path) {
+/* A label file has a label on each line: one with a line break in it would be two. The first such
+ * label of the tensor, and its mode from 1; NULL where there is none. */
+static const char *find_broken(const polyad_tensor *tensor, int *mode, size_t *length) {
   for (int n = 0; n < tensor->order; ++n)
     for (uint64_t i = 0; i < tensor->labels[n].count; ++i) {
-      size_t length;
-      char quoted[PD_QUOTE_BYTES];
-      const char *label = polyad_tensor_label(tensor, n, i, &length);
-      if (memchr(label, '\n', length) == NULL && (length == 0 || label[length - 1] != '\r'))
-        continue;
-      return pd_fail_at(context, POLYAD_UNSUPPORTED, path, 0, 0,
-                        "label %s of mode %d has a line break, which a label file cannot hold; "
-                        "expected .ptn, .csv or .tsv for such labels",
-                        pd_quote(quoted, label, length), n + 1);
+      const char *label = polyad_tensor_label(tensor, n, i, length);
+      *mode = n + 1;
+      if (memchr(label, '\n', *length) != NULL || (*length > 0 && label[*length - 1] == '\r'))
+        return label;
     }
-  return POLYAD_OK;
+  return NULL;
+}
+
+static polyad_status check_lines(polyad_context *context, const polyad_tensor *tensor,
+                                 const char *path) {
+  int mode;
+  size_t length;
+  char quoted[PD_QUOTE_BYTES];
+  const char *label = find_broken(tensor, &mode, &length);
+  if (label == NULL) return POLYAD_OK;
+  return pd_fail_at(context, POLYAD_UNSUPPORTED, path, 0, 0,
+                    "label %s of mode %d has a line break, which a label file cannot hold; "
+                    "expected .ptn, .csv or .tsv for such labels",
+                    pd_quote(quoted, label, length), mode);
+}
+
+/* Whether label files can hold a model's labels. That they cannot is a warning: the model, which
+ * may have taken hours, is written without them. */
+static bool fit_for_files(polyad_context *context, const polyad_tensor *outline, const char *path) {
+  int mode;
+  size_t length;
+  char quoted[PD_QUOTE_BYTES];
+  const char *label = find_broken(outline, &mode, &length);
+  if (label == NULL) return true;
+  pd_log(context, POLYAD_LOG_WARNING,
+         "%s is written without labels: label %s of mode %d has a line break, which a label file "
+         "cannot hold; .ptm keeps such labels",
+         path, pd_quote(quoted, label, length), mode);
+  return false;
 }
 
 static polyad_status labels_write_write_mode(polyad_context *context, const polyad_tensor *tensor,
@@ -87,10 +110,6 @@ static bool is_labelled(const polyad_tensor *tensor) {
   return labelled;
 }
 
-static polyad_status fail_long_name(polyad_context *context, const char *path) {
-  return pd_fail_at(context, POLYAD_IO, path, 0, 0, "name is too long for its labels' directory");
-}
-
 static polyad_status write_into(polyad_context *context, const polyad_tensor *tensor,
                                 const char *directory) {
   char text[PD_ERRNO_BYTES];
@@ -113,23 +132,17 @@ polyad_status pd_labels_write(polyad_context *context, const polyad_tensor *tens
     return POLYAD_OK;
   }
   PD_TRY(check_lines(context, tensor, path));
-  if (!pd_labels_directory(directory, path)) return fail_long_name(context, path);
+  if (!pd_labels_directory(directory, path))
+    return pd_fail_at(context, POLYAD_IO, path, 0, 0, "name is too long for its labels' directory");
   return write_into(context, tensor, directory);
-}
-
-polyad_status pd_labels_check_model(polyad_context *context, const polyad_tensor *outline,
-                                    const char *path) {
-  char directory[PD_LABELS_PATH_BYTES];
-  if (outline == NULL || !is_labelled(outline)) return POLYAD_OK;
-  if (!pd_labels_model_directory(directory, path)) return fail_long_name(context, path);
-  return check_lines(context, outline, path);
 }
 
 polyad_status pd_labels_write_model(polyad_context *context, int order,
                                     const polyad_tensor *outline, const char *path) {
   char directory[PD_LABELS_PATH_BYTES];
   if (!pd_labels_model_directory(directory, path)) return POLYAD_OK; /* nothing can lie there */
-  if (outline != NULL && is_labelled(outline)) return write_into(context, outline, directory);
+  if (outline != NULL && is_labelled(outline) && fit_for_files(context, outline, path))
+    return write_into(context, outline, directory);
   polyad_tensor none = {.order = order};
   labels_write_remove_stale(&none, directory);
   (void)rmdir(directory); /* where nothing else lies in it */

@@ -180,7 +180,6 @@ static polyad_status write_model(polyad_context *context, struct pd_model model,
   model.outline = outline;
   model.top = top;
   bool beside = format->number == POLYAD_FILE_TOOLBOX && may_have_labels_beside(path);
-  if (beside) PD_TRY(pd_labels_check_model(context, outline, path));
   PD_TRY(format->write_model(context, &model, path));
   return beside ? pd_labels_write_model(context, model.order, outline, path) : POLYAD_OK;
 }
