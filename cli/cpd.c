@@ -350,6 +350,11 @@ static int match_initial(struct cpd *cpd) {
   polyad_tensor *labels = NULL;
   if (cpd->initial_labels == NULL) return 0;
   bool reads = cpd->session.team != NULL && is_ptn(cpd->file);
+  if (cpd->session.team != NULL && !reads)
+    cli_talk(&cpd->session,
+             "polyad: rows of %s are taken by number: several processes know the labels of .ptn "
+             "files alone\n",
+             cpd->init);
   polyad_status status =
       reads ? polyad_tensor_read_outline(context, cpd->file, &labels) : POLYAD_OK;
   if (status == POLYAD_OK && (reads || cpd->session.team == NULL))

@@ -88,7 +88,8 @@ POLYAD_API POLYAD_CHECKED polyad_status polyad_ktensor_match_labels(polyad_conte
                                                                     const polyad_tensor *labels,
                                                                     const polyad_tensor *own,
                                                                     polyad_ktensor *model);
-/** The same of a Tucker tensor. */
+/** Puts the rows of a Tucker tensor's factors in that order, as polyad_ktensor_match_labels() does;
+ *  the core stays. */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_ttensor_match_labels(polyad_context *context,
                                                                     const polyad_tensor *labels,
                                                                     const polyad_tensor *own,

@@ -249,6 +249,24 @@ def test_one_process_may_not_have_another_kind_of_device(noisy):
     assert result.returncode != 0 and len(errors) == 1 and "process 1: device 'abacus'" in errors[0], errors
 
 
+def test_first_components_have_the_rows_of_their_labels(polyad):
+    """Where the processes know the tensor's; else they say that rows go by number."""
+    for name, step in (("there", 1), ("turned", -1)):
+        labels = ["a", "bb", "cccc"][::step]
+        polyad.path(f"{name}.labels").mkdir()
+        for mode in (1, 2):
+            polyad.write(f"{name}.labels/mode-{mode}-m{mode}.map", "\n".join(labels) + "\n")
+        polyad.write(f"{name}.tns", "".join(f"{i + 1} {j + 1} {len(a) * len(b)}\n"
+                                            for i, a in enumerate(labels) for j, b in enumerate(labels)))
+        polyad.ok("convert", f"{name}.tns", f"{name}.ptn")
+    polyad.ok("cpd", "turned.ptn", "-r", "1", "-o", "turned.ptm")
+    words = ("-r", "1", "-i", "0", "--init", "turned.ptm")
+    own = polyad.json("cpd", "turned.ptn", *words)["fit"]  # of columns of length 1
+    assert close(told(polyad, 2, "cpd", "there.ptn", *words)["fit"], own)
+    assert run(polyad, 2, "cpd", "there.tns", *words).stderr.count("turned.ptm are taken by number") == 1
+    assert told(polyad, 2, "cpd", "there.tns", *words)["fit"] < own - 0.01
+
+
 def test_a_missing_file_and_a_full_output_end_all(noisy):
     for arguments in (("cpd", "none.tns", "-r", "2"),
                       ("cpd", "x.tns", "-r", "2", "-o", "no-such-folder/x.ktensor")):
