@@ -82,8 +82,8 @@ static polyad_tensor *outline(int order, const uint64_t *dims) {
   for (int n = 0; n + 1 < order; ++n) {
     char **labels = calloc(dims[n], sizeof *labels), name[32];
     for (uint64_t i = 0; i < dims[n]; ++i) {
-      labels[i] = malloc(32);
-      snprintf(labels[i], 32, "label %d \xc3\xa9,%llu", n, (unsigned long long)i);
+      labels[i] = malloc(48);
+      snprintf(labels[i], 48, "label %d \xc3\xa9,%llu", n, (unsigned long long)i);
     }
     snprintf(name, sizeof name, "name %d", n);
     assert_int_equal(polyad_tensor_set_labels(context, made, n, name, (const char *const *)labels),

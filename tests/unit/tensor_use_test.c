@@ -232,7 +232,7 @@ static void peak_memory_is_bounded(void **state) {
     assert_int_equal(polyad_tensor_create(own, &input, &x), POLYAD_OK);
     uint64_t words = (3 * (wide ? 23 : 20) + 64 + 63) / 64, threads = (uint64_t)polyad_threads(own);
     assert_true(polyad_memory_peak(own) <=
-                polyad_tensor_bytes(x) + NNZ * 8 * words + (threads << 20));
+                polyad_tensor_bytes(x) + (uint64_t)NNZ * 8 * words + (threads << 20));
     polyad_tensor_destroy(x);
     free(index);
     polyad_context_destroy(own);
