@@ -160,10 +160,11 @@ def tucker(x: Any, ranks: int | str | Sequence[int], *, tol: float = 1e-4, max_i
         factors = tucker_factors(init)
         if len(factors) != len(wanted):
             raise ValueError(f"init has {len(factors)} factors; expected {len(wanted)}")
-        named = {"labels": init.labels, "mode_names": init.mode_names} if isinstance(init, TuckerTensor) else {}
-        return TuckerTensor(np.zeros(wanted, plan.dtype),
-                            [np.asarray(reals(f, f"factor {m} of init"), plan.dtype)
-                             for m, f in enumerate(factors)], **named)
+        typed = [np.asarray(reals(f, f"factor {m} of init"), plan.dtype) for m, f in enumerate(factors)]
+        core = np.zeros(wanted, plan.dtype)
+        if isinstance(init, TuckerTensor):
+            return TuckerTensor(core, typed, labels=init.labels, mode_names=init.mode_names)
+        return TuckerTensor(core, typed)
 
     kept += initial(options, init, "TuckerTensor", first, plan if tensor is None else tensor)
     model = execute(TuckerTensor, lib.polyad_tucker, plan, tensor, options, choice, run,
