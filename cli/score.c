@@ -284,8 +284,8 @@ const struct cli_usage cli_score_usage = {
         "two are equal up to the order, scale and sign of components, 0 when nothing matches.\n"
         "Of two, --verbose tells which component matches which, and how closely in every mode;\n"
         "of more, the mean score of all pairs is followed by the score of each pair and by how\n"
-        "alike the components of A and their partners are. Rows with labels (of .ptm files) are\n"
-        "compared by name.",
+        "alike the components of A and their partners are. Rows with labels are compared by\n"
+        "name.",
     .example = "  polyad score truth.ktensor found.ktensor",
     CLI_OPTIONS(option_table),
     .least_arguments = 2,

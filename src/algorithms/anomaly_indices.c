@@ -59,8 +59,8 @@ static polyad_status anomaly_indices_find_sums(struct pd_anomalies *a, struct un
 
 /* ---- squared residuals ---------------------------------------------------------------------- */
 
-/* An exponent of 2 near that of the largest value and model value: squares are taken in its units.
- */
+/* The exponent of 2 in whose units squares are taken: that of the largest value, of the data or of
+ * the model at its nonzeros. */
 static int find_exponent(const struct pd_anomalies *a) {
   double largest = 0;
   int exponent;
@@ -71,10 +71,15 @@ static int find_exponent(const struct pd_anomalies *a) {
   return exponent;
 }
 
-/* Sum over the cells of index i that are absent, `cells` less `stored`, of m^2: what all cells have
- * and the stored ones have not. Where that is no more than rounding leaves of the two it is 0. */
+/* The sum of m^2 over the absent cells of an index: that over all its `cells`, row' V row, less
+ * that over the `stored` ones. A difference that rounding alone may have left counts as 0: errors
+ * of sums of k terms hardly ever exceed lambda sqrt(k) u times the sum of sizes, with u half of
+ * DBL_EPSILON and lambda about 8 (N. Higham and T. Mary, A new approach to probabilistic rounding
+ * error analysis, SIAM Journal on Scientific Computing, 2019). The terms here are the stored cells,
+ * the products with V and the `rows` of all factors, which the Gram matrices in V sum; it is 16 for
+ * the two sums. */
 static double absent_squares(uint64_t rank, const double *row, const double *v, double cells,
-                             double stored, double stored_squares) {
+                             double rows, double stored, double stored_squares) {
   double squares = 0, size = stored_squares;
   if (stored == cells) return 0;
   for (uint64_t r = 0; r < rank; ++r) {
@@ -85,7 +90,8 @@ static double absent_squares(uint64_t rank, const double *row, const double *v, 
     }
   }
   squares -= stored_squares;
-  return squares > 8 * DBL_EPSILON * sqrt(stored + (double)rank) * size ? squares : 0;
+  double terms = stored + (double)rank * (double)rank + rows;
+  return squares > 8 * DBL_EPSILON * sqrt(terms) * size ? squares : 0;
 }
 
 /* Of every unit the sum of (x - m)^2 over its stored cells, their number, and their sum of m^2. */
@@ -110,7 +116,7 @@ static polyad_status square_stored(struct pd_anomalies *a, struct units *units, 
 static polyad_status find_squares(struct pd_anomalies *a, struct units *units) {
   uint64_t rank = a->model.rank;
   struct pd_double_model scaled = a->model;
-  double *v = NULL, *stored = NULL, *squares = NULL, cells = 1;
+  double *v = NULL, *stored = NULL, *squares = NULL, cells = 1, rows = 0;
   polyad_status status = POLYAD_OK;
   units->exponent = find_exponent(a);
   scaled.weight = NULL;
@@ -121,8 +127,10 @@ static polyad_status find_squares(struct pd_anomalies *a, struct units *units) {
   PD_TRY_CLEANUP(square_stored(a, units, stored, squares));
   for (uint64_t r = 0; r < rank; ++r)
     scaled.weight[r] = ldexp(a->model.weight[r], -units->exponent);
-  for (int n = 0; n < a->tensor->order; ++n)
+  for (int n = 0; n < a->tensor->order; ++n) {
     cells *= (double)a->tensor->dims[n];
+    rows += (double)a->tensor->dims[n];
+  }
   for (int k = 0; k < units->mode_count; ++k) {
     int n = units->mode[k];
     double each = cells / (double)a->tensor->dims[n];
@@ -130,7 +138,7 @@ static polyad_status find_squares(struct pd_anomalies *a, struct units *units) {
     for (uint64_t i = 0; i < a->tensor->dims[n]; ++i) {
       uint64_t u = units->start[k] + i;
       units->value[u] +=
-          absent_squares(rank, a->model.factor[n] + i * rank, v, each, stored[u], squares[u]);
+          absent_squares(rank, a->model.factor[n] + i * rank, v, each, rows, stored[u], squares[u]);
       units->value[u] /= each;
     }
   }

@@ -7,7 +7,11 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { ALGORITHMS = 8 }; /* what the set of nonnegative modes is multiplied by */
+/* One number of the checkpoint is the algorithm plus ALGORITHMS times the set of nonnegative modes,
+ * so that of a scan without such a set it is the algorithm. */
+enum { ALGORITHMS = 8 };
+_Static_assert((int)POLYAD_ALGORITHM_APR_PQNR < (int)ALGORITHMS,
+               "an algorithm's number is a remainder");
 
 static void rank_archive_words(polyad_context *context, double value,
                                char text[PD_OPTION_TEXT_BYTES]) {

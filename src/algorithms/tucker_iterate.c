@@ -81,11 +81,24 @@ polyad_status pd_tucker_start(void *state, int start) {
 
 /* ---- iterations ----------------------------------------------------------------------------- */
 
-static struct pd_matrix chain_of(const struct pd_tucker *t, int n) {
-  struct pd_matrix chain = t->chain;
-  chain.rows = t->plan->dims[n];
-  chain.columns = chain.stride = t->columns[n];
-  return chain;
+/* The chain of mode n: the tensor times every other factor, in the room of the longest one. */
+static polyad_status tucker_run_chain(struct pd_tucker *t, int n, struct pd_matrix *chain) {
+  *chain = t->chain;
+  chain->rows = t->plan->dims[n];
+  chain->columns = chain->stride = t->columns[n];
+  const struct pd_call call = {.op = PD_TTMC, .mode = n, .factors = t->factor_list, .out = chain};
+  return pd_plan_run(t->context, t->plan, t->workspace, &call);
+}
+
+static polyad_status tucker_find_core(struct pd_tucker *t, const struct pd_matrix *last_chain) {
+  return t->svd->project(t->context, t->work, &t->factor[t->order - 1], last_chain, &t->core);
+}
+
+static polyad_status tucker_find_fit(struct pd_tucker *t, polyad_trace_row *row) {
+  PD_TRY(pd_tucker_fit(t, row));
+  t->fit = row->fit;
+  t->residual = row->residual;
+  return POLYAD_OK;
 }
 
 /* A factor's new columns. Where the caller cancels in the midst of it the factor stays, and so do
@@ -105,17 +118,14 @@ static polyad_status update_factor(struct pd_tucker *t, int n, const struct pd_m
 static polyad_status tucker_iterate_update_all(struct pd_tucker *t, double *seconds) {
   t->cut_short = false;
   for (int n = 0; n < t->order; ++n) {
-    struct pd_matrix chain = chain_of(t, n);
-    const struct pd_call call = {
-        .op = PD_TTMC, .mode = n, .factors = t->factor_list, .out = &chain};
+    struct pd_matrix chain;
     double begin = pd_seconds();
     seconds[n] = 0;
     if (t->cut_short && n < t->order - 1) continue;
-    PD_TRY(pd_plan_run(t->context, t->plan, t->workspace, &call));
+    PD_TRY(tucker_run_chain(t, n, &chain));
     seconds[n] = pd_seconds() - begin;
     if (!t->cut_short) PD_TRY(update_factor(t, n, &chain));
-    if (n == t->order - 1)
-      PD_TRY(t->svd->project(t->context, t->work, &t->factor[n], &chain, &t->core));
+    if (n == t->order - 1) PD_TRY(tucker_find_core(t, &chain));
   }
   return POLYAD_OK;
 }
@@ -123,24 +133,16 @@ static polyad_status tucker_iterate_update_all(struct pd_tucker *t, double *seco
 polyad_status pd_tucker_iterate(void *state, polyad_trace_row *row, double *kernel_seconds) {
   struct pd_tucker *t = state;
   PD_TRY(tucker_iterate_update_all(t, kernel_seconds));
-  PD_TRY(pd_tucker_fit(t, row));
-  t->fit = row->fit;
-  t->residual = row->residual;
-  return POLYAD_OK;
+  return tucker_find_fit(t, row);
 }
 
 polyad_status pd_tucker_guess(void *state) {
   struct pd_tucker *t = state;
-  int n = t->order - 1;
-  struct pd_matrix chain = chain_of(t, n);
-  const struct pd_call call = {.op = PD_TTMC, .mode = n, .factors = t->factor_list, .out = &chain};
+  struct pd_matrix chain;
   polyad_trace_row row = pd_run_row();
-  PD_TRY(pd_plan_run(t->context, t->plan, t->workspace, &call));
-  PD_TRY(t->svd->project(t->context, t->work, &t->factor[n], &chain, &t->core));
-  PD_TRY(pd_tucker_fit(t, &row));
-  t->fit = row.fit;
-  t->residual = row.residual;
-  return POLYAD_OK;
+  PD_TRY(tucker_run_chain(t, t->order - 1, &chain));
+  PD_TRY(tucker_find_core(t, &chain));
+  return tucker_find_fit(t, &row);
 }
 
 /* ---- the result ----------------------------------------------------------------------------- */

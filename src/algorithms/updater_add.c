@@ -249,9 +249,9 @@ static polyad_status overflows(const struct pd_addition *a, int mode) {
                  pd_shown_mode(a->context, mode));
 }
 
-/* Whether what is there is so small that its squares are no doubles any more, and the rows that the
- * sums are solved for mean nothing. */
-static bool vanish(const struct pd_addition *a, const double *q) {
+/* Whether the values are so small that their squares underflow: rows solved from such sums would be
+ * rounding, or zero. */
+static bool sums_underflow(const struct pd_addition *a, const double *q) {
   bool counts = a->updater->kind == POLYAD_KIND_POISSON;
   double weight = 0, square = 0;
   for (uint64_t r = 0; r < a->rank; ++r) {
@@ -282,7 +282,7 @@ static polyad_status solve_other(struct pd_addition *a, int n) {
   if (!pd_all_finite(POLYAD_F64, rank * rank, sums->q) ||
       !pd_all_finite(POLYAD_F64, rows * rank, sums->p))
     return overflows(a, n);
-  if (vanish(a, sums->q))
+  if (sums_underflow(a, sums->q))
     return pd_fail(a->context, POLYAD_NUMERICAL,
                    "the sums of mode %d underflow; scale the tensor's values",
                    pd_shown_mode(a->context, n));

@@ -103,15 +103,6 @@ int pd_machine_processors(void) {
   return pd_machine_share(&hold, 1, 0);
 }
 
-static uint64_t machine_find_memory(uint64_t *group);
-
-void pd_machine_hold(struct pd_machine_hold *hold) {
-  find_processors(hold);
-  hold->machine = pd_machine_identity();
-  (void)machine_find_memory(&hold->memory_group);
-  if (isfinite(hold->quota)) hold->quota_group = with_name_space(hold->quota_group);
-}
-
 /* Processes on the machine of number `which`, itself included, that have a processor. */
 static int users_of(const struct pd_machine_hold *all, int count, int which, int processor) {
   int users = 0;
@@ -169,12 +160,7 @@ static void smaller_memory(const char *path, const char *text, void *user) {
   memory->group = with_name_space(hash_text(empty_hash, path));
 }
 
-uint64_t pd_machine_memory(void) {
-  uint64_t group;
-  return machine_find_memory(&group);
-}
-
-/* `group`: 0 where the whole machine bounds it. */
+/* The bytes, and a number of the control group that bounds them; 0 where the whole machine does. */
 static uint64_t machine_find_memory(uint64_t *group) {
   long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
   uint64_t bytes = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_C(1) << 32;
@@ -191,6 +177,18 @@ static uint64_t machine_find_memory(uint64_t *group) {
   each_cgroup(&version_1_memory, "memory.limit_in_bytes", smaller_memory, &memory);
   *group = memory.group;
   return memory.bytes;
+}
+
+uint64_t pd_machine_memory(void) {
+  uint64_t group;
+  return machine_find_memory(&group);
+}
+
+void pd_machine_hold(struct pd_machine_hold *hold) {
+  find_processors(hold);
+  hold->machine = pd_machine_identity();
+  (void)machine_find_memory(&hold->memory_group);
+  if (isfinite(hold->quota)) hold->quota_group = with_name_space(hold->quota_group);
 }
 
 uint64_t pd_machine_address_space(void) {

@@ -12,8 +12,8 @@ struct pd_machine_hold {
   uint64_t processors;                       /* in the affinity mask */
   uint64_t mask[PD_MACHINE_PROCESSORS / 64]; /* the affinity mask; all bits where it is unknown */
   double quota;          /* processors that a cgroup's quota is worth; infinite: there is none */
-  uint64_t quota_group;  /* the same for processes that have this quota together */
-  uint64_t memory_group; /* the same for processes that have pd_machine_memory() together */
+  uint64_t quota_group;  /* equal in processes that share this quota */
+  uint64_t memory_group; /* equal in processes that share pd_machine_memory() */
 };
 
 /** Processors this process may use: affinity mask and cgroup quota respected, at least 1. */

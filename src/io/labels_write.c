@@ -94,10 +94,11 @@ static void warn_of_others(polyad_context *context, const char *path) {
   for (struct dirent *entry = readdir(listing); entry != NULL; entry = readdir(listing)) {
     uint64_t mode;
     if (!pd_labels_parse_name(entry->d_name, &mode, name)) continue;
-    pd_log(context, POLYAD_LOG_WARNING,
-           "%s has label files, but the tensor has no labels: who reads %s will take them for its "
-           "own; remove them, or write .ptn",
-           directory, path);
+    pd_log(
+        context, POLYAD_LOG_WARNING,
+        "%s has label files, but the tensor has no labels: readers of %s take them for its labels; "
+        "remove them, or write .ptn",
+        directory, path);
     break;
   }
   (void)closedir(listing);
