@@ -36,9 +36,11 @@ POLYAD_API const char *polyad_loss_name(int which);
  *  @param[out] gradients  NULL, or one matrix per mode like the factors: the derivatives of the
  *                         objective, for the Poisson loss with no model below 1e-10 in a
  * denominator
- *  @return POLYAD_UNSUPPORTED when the format has no such kernels on the plan's device,
- *  POLYAD_OVERFLOW when a loss has to visit more than 2^64 cells, POLYAD_MEMORY_LIMIT,
- *  POLYAD_CANCELLED after polyad_cancel() while a loss visits every cell */
+ *  @return POLYAD_NUMERICAL where the loss is not for the plan's values: a negative one for the
+ *  Poisson loss, one that is neither 0 nor 1 for the Bernoulli loss. POLYAD_UNSUPPORTED when the
+ * format has no such kernels on the plan's device, POLYAD_OVERFLOW when a loss has to visit more
+ * than 2^64 cells, POLYAD_MEMORY_LIMIT, POLYAD_CANCELLED after polyad_cancel() while a loss visits
+ * every cell */
 POLYAD_API POLYAD_CHECKED polyad_status polyad_gcp_objective(
     polyad_context *context, const polyad_plan *plan, polyad_workspace *workspace, polyad_loss loss,
     const void *const *factors, double *objective, void *const *gradients);

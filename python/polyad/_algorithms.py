@@ -162,7 +162,9 @@ def gcp_objective(x: Any, factors: Sequence[npt.ArrayLike] | KruskalTensor, loss
         One matrix per mode. The weights of a KruskalTensor are multiplied into its first.
     loss : {"poisson", "bernoulli-logit", "gaussian"}
         f(x, m) of a value and its model: m - x log m of counts; log(1 + e^m) - x m of values 0 and
-        1, m the log-odds; (x - m)^2. The Bernoulli loss visits every cell of the grid.
+        1, m the log-odds; (x - m)^2. The Bernoulli loss visits every cell of the grid. Values that a
+        loss is not for are a ValueError: negative ones of "poisson", and of "bernoulli-logit" those
+        that are neither 0 nor 1.
     device, format, precision, threads, variant
         As in :class:`Plan`.
 

@@ -54,3 +54,23 @@ def test_wrong_arguments_are_refused():
         polyad.gcp_objective(x, factors, "hinge", device="cpu")
     with pytest.raises(ValueError, match="expected"):
         polyad.gcp_objective(x, factors[:1], device="cpu")
+
+
+@pytest.mark.parametrize(("loss", "values", "says"), [
+    ("poisson", [1.0, -2.0], r"the value at \(1, 0\) is -2; the Poisson loss expects counts"),
+    ("bernoulli-logit", [1.0, 2.0], "neither 0 nor 1"),
+    ("bernoulli-logit", [1.0, 0.5], "neither 0 nor 1"),
+    ("bernoulli-logit", [1.0, -1.0], "neither 0 nor 1"),
+    ("bernoulli-logit", [1e200, 1.0], "neither 0 nor 1"),
+    ("bernoulli-logit", [1.0, 1.0], None),
+    ("poisson", [1.0, 2.5], None),
+    ("gaussian", [1.0, -2.0], None)])
+@pytest.mark.parametrize("zeros", ["drop", "keep"])
+def test_values_that_a_loss_is_not_for_are_refused(loss, values, says, zeros):
+    x = polyad.SparseTensor([[0, 1], [1, 0], [1, 1]], [*values, 0.0], shape=(2, 2), zeros=zeros)
+    factors = [np.ones((2, 1)), np.ones((2, 1))]
+    if says is None:
+        assert np.isfinite(polyad.gcp_objective(x, factors, loss, device="cpu")[0])
+    else:
+        with pytest.raises(polyad.Error, match=says):
+            polyad.gcp_objective(x, factors, loss, device="cpu")

@@ -9,9 +9,7 @@
 #include "algorithms/run_options.h"
 #include "algorithms/starts_kept.h"
 #include "tensor/ktensor_fit.h"
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 
 void polyad_cp_apr_options_init(polyad_cp_apr_options *options) {
   *options = (polyad_cp_apr_options){.run = pd_run_options_default(1000),
@@ -68,23 +66,13 @@ static polyad_status cp_apr_check_options(polyad_context *context,
 
 /* A Poisson model has no negative numbers. */
 static polyad_status cp_apr_check_values(polyad_context *context, const polyad_plan *plan) {
-  char place[POLYAD_MAX_ORDER * 22 + 1] = "";
-  int length = 0;
   if (polyad_plan_nnz(plan) == 0)
     return pd_fail(context, POLYAD_NUMERICAL, "the tensor has no nonzero; expected at least one");
   if (plan->zeros == POLYAD_ZEROS_KEEP)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                    "the plan keeps zeros, which CP-APR has no use for: to it every cell without a "
                    "nonzero is zero; make the plan with POLYAD_ZEROS_DROP");
-  if (!plan->negative.found) return POLYAD_OK;
-  for (int n = 0; n < plan->order; ++n)
-    length += snprintf(place + length, sizeof place - (size_t)length, "%s%" PRIu64,
-                       n > 0 ? ", " : "", pd_shown(context, plan->negative.index[n]));
-  return pd_fail(
-      context, POLYAD_NUMERICAL,
-      "the value at (%s) is %g; CP-APR expects counts, of at least 0 (indices from %d; it "
-      "is the first negative value)",
-      place, plan->negative.value, pd_shown_mode(context, 0));
+  return pd_plan_check_counts(context, plan, "CP-APR");
 }
 
 /* ---- the method --------------------------------------------------------------------------- */

@@ -4,6 +4,8 @@
 #include "engine/grid.h"
 #include "engine/loss.h"
 #include "plan/host_call.h"
+#include "plan/plan.h"
+#include <math.h>
 #include <polyad/gcp.h>
 
 #define ONE(NAME, what, kind, x, m, least) +1
@@ -22,6 +24,26 @@ const char *polyad_loss_name(int which) {
 /* The smallest model that a count is divided by. */
 static const double LEAST_MODEL = 1e-10;
 
+/* Whether all values are 0 or 1, by sums that the plan has: numbers x for which all x (1 - x) add
+ * up to 0. Those of ones are exact but for the root in the norm. */
+static bool ones_alone(const polyad_plan *plan) {
+  double squares = plan->norm * plan->norm;
+  return plan->value_exponent == 0 && !plan->negative.found &&
+         fabs(plan->sum - squares) <= 8 * 0x1p-53 * squares;
+}
+
+/* A loss of values that it is not made for would be a number like any other. */
+static polyad_status gcp_check_values(polyad_context *context, polyad_loss loss,
+                                      const polyad_plan *plan) {
+  if (loss == POLYAD_LOSS_BERNOULLI_LOGIT && !ones_alone(plan))
+    return pd_fail(context, POLYAD_NUMERICAL,
+                   "some values are neither 0 nor 1 (the values add up to %g, their squares to "
+                   "%g); the Bernoulli loss expects no others",
+                   ldexp(plan->sum, plan->value_exponent), plan->norm * plan->norm);
+  return loss == POLYAD_LOSS_POISSON ? pd_plan_check_counts(context, plan, "the Poisson loss")
+                                     : POLYAD_OK;
+}
+
 static polyad_status gcp_check(polyad_context *context, polyad_loss loss,
                                const struct pd_host_call *call, const double *objective,
                                void *const *gradients) {
@@ -32,7 +54,7 @@ static polyad_status gcp_check(polyad_context *context, polyad_loss loss,
   for (int n = 0; n < call->plan->order && gradients != NULL; ++n)
     PD_EXPECT(context, gradients[n] != NULL, "the gradient of mode %d is NULL",
               pd_shown_mode(context, n));
-  return POLYAD_OK;
+  return gcp_check_values(context, loss, call->plan);
 }
 
 /* gradients[n] = the grid's minus that of the gains. */

@@ -100,6 +100,9 @@ struct pd_nonzeros pd_plan_shape(const polyad_plan *plan);
 uint64_t pd_plan_piece(const polyad_plan *plan);
 /** Validates every invariant of the plan's storage, wherever it lies. */
 polyad_status pd_plan_check(polyad_context *context, const polyad_plan *plan);
+/** Refuses negative values: `method` expects counts. */
+polyad_status pd_plan_check_counts(polyad_context *context, const polyad_plan *plan,
+                                   const char *method);
 /** The nonzeros as a tensor, sorted as every tensor is (without labels). */
 polyad_status pd_plan_expand(polyad_context *context, const polyad_plan *plan,
                              polyad_tensor **tensor);

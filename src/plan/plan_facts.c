@@ -2,7 +2,9 @@
  * Norms far out of the ordinary give a power of two that is taken out of all values. */
 #include "plan/part.h"
 #include "plan/plan_create.h"
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +18,20 @@ int pd_plan_scaling(const polyad_plan *plan) {
   (void)frexp(sqrt(plan->norm_square_scaled), &exponent);
   exponent += plan->norm_exponent;
   return abs(exponent) > largest_exponent(plan->type) ? exponent : 0;
+}
+
+polyad_status pd_plan_check_counts(polyad_context *context, const polyad_plan *plan,
+                                   const char *method) {
+  char place[POLYAD_MAX_ORDER * 22 + 1] = "";
+  int length = 0;
+  if (!plan->negative.found) return POLYAD_OK;
+  for (int n = 0; n < plan->order; ++n)
+    length += snprintf(place + length, sizeof place - (size_t)length, "%s%" PRIu64,
+                       n > 0 ? ", " : "", pd_shown(context, plan->negative.index[n]));
+  return pd_fail(context, POLYAD_NUMERICAL,
+                 "the value at (%s) is %g; %s expects counts, of at least 0 (indices from %d; it "
+                 "is the first negative value)",
+                 place, plan->negative.value, method, pd_shown_mode(context, 0));
 }
 
 enum { LANES = 8 };

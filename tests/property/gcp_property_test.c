@@ -34,13 +34,23 @@ struct setting {
   int threads;
 };
 
+/* Whether an entry before has the same coordinate. */
+static bool is_repeat(const struct problem *problem, size_t p) {
+  size_t order = (size_t)problem->from->order;
+  for (size_t q = 0; q < p; ++q)
+    if (memcmp(problem->index + q * order, problem->index + p * order,
+               order * sizeof *problem->index) == 0)
+      return true;
+  return false;
+}
+
 /* Values that the loss is made for. Models of counts stay away from zero. */
 static void fit_values(struct problem *problem, enum oracle_values values) {
   for (size_t p = 0; p < problem->entries; ++p)
     if (values == ORACLE_COUNTS)
       problem->value[p] = ceil(4 * fabs(problem->value[p]));
     else if (values == ORACLE_ONES)
-      problem->value[p] = 1;
+      problem->value[p] = is_repeat(problem, p) ? 0 : 1;
   for (int n = 0; n < problem->from->order && values == ORACLE_COUNTS; ++n)
     for (size_t k = 0; k < (size_t)problem->from->dims[n] * problem->rank; ++k)
       problem->factor[n][k] = fmax(0.125, fabs(problem->factor[n][k]));
@@ -175,6 +185,7 @@ static void test_refusals(void **state) {
   assert_int_equal(polyad_set_device(context, "cpu"), POLYAD_OK);
   struct problem problem;
   problem_make(&cases[1], 2, 1, &problem);
+  problem.value[0] = 1;
   polyad_tensor *tensor = problem_polyad(context, &problem, POLYAD_F64);
   polyad_plan_options options;
   polyad_plan *plan = NULL;
@@ -218,10 +229,50 @@ static void test_refusals(void **state) {
   polyad_context_destroy(context);
 }
 
+/* Values that a loss is not for. */
+static void refuse_value(polyad_context *context, double value, const bool *refused) {
+  struct problem problem;
+  polyad_plan_options options;
+  polyad_plan *plan = NULL;
+  polyad_workspace *workspace = NULL;
+  double sum;
+  problem_make(&cases[1], 2, 1, &problem);
+  problem.value[0] = value;
+  polyad_tensor *tensor = problem_polyad(context, &problem, POLYAD_F64);
+  polyad_plan_options_init(&options);
+  options.kernel = POLYAD_KERNEL_PHI;
+  assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_OK);
+  assert_int_equal(polyad_workspace_create(context, plan, 2, &workspace), POLYAD_OK);
+  for (int loss = 0; polyad_loss_name(loss) != NULL; ++loss)
+    assert_int_equal(polyad_gcp_objective(context, plan, workspace, (polyad_loss)loss,
+                                          (const void *const *)problem.factor, &sum, NULL),
+                     refused[loss] ? POLYAD_NUMERICAL : POLYAD_OK);
+  polyad_workspace_destroy(workspace);
+  polyad_plan_destroy(plan);
+  polyad_tensor_destroy(tensor);
+  problem_free(&problem);
+}
+
+static void test_values_are_refused(void **state) {
+  (void)state;
+  polyad_context *context = NULL;
+  assert_int_equal(polyad_context_create(&context), POLYAD_OK);
+  assert_int_equal(polyad_set_device(context, "cpu"), POLYAD_OK);
+  static const bool counts[] = {false, true, false}, negative[] = {true, true, false},
+                    ones[] = {false, false, false};
+  refuse_value(context, 1, ones);
+  refuse_value(context, 2, counts);
+  refuse_value(context, 0.5, counts);
+  refuse_value(context, 1e200, counts);
+  refuse_value(context, -1, negative);
+  polyad_context_destroy(context);
+}
+
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_losses_and_gradients),
       cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_values_are_refused),
   };
   if (argc > 1) device = argv[1];
   polyad_context *context = NULL;
