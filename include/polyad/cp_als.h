@@ -17,7 +17,9 @@ typedef struct polyad_cp_als_options {
                                (from the second iteration on; with a ridge: changes by less) */
   uint64_t rank;          /**< number of components R, at least 1 */
   polyad_init init;       /**< default POLYAD_INIT_RANDOM */
-  const polyad_ktensor *initial; /**< first factors for POLYAD_INIT_MODEL; weights are ignored */
+  const polyad_ktensor *initial; /**< first model for POLYAD_INIT_MODEL, weights included; where
+                                      factors stay nonnegative their negative entries count as 0,
+                                    and where all do negative weights, too */
   int nonnegative;               /**< non-zero: all factors stay nonnegative (HALS; A. Cichocki and
                                       A.-H. Phan 2009) */
   uint32_t nonnegative_modes;    /**< where `nonnegative` is 0: the modes whose factors do, bit n

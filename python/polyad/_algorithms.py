@@ -51,7 +51,8 @@ def cp_als(x: Any, rank: int | None = None, *, tol: float = 1e-4, max_iters: int
     max_seconds : float
         Limit on time; 0: none.
     init : {"random", "hosvd"}, a Kruskal tensor or sequence of matrices
-        First factors; a Kruskal tensor of this package, pyttb or TensorLy.
+        First factors, or the first model; a Kruskal tensor of this package, pyttb or TensorLy. Its
+        weights count; where all factors stay nonnegative, negative ones as 0.
     seed : int, NumPy generator or None
         Seed of random factors: the same integer gives the same bits. A ``numpy.random.Generator``
         or ``RandomState`` gives the next seed; None: one that nobody chose. ``info["seed"]`` has

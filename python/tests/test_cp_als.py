@@ -308,3 +308,17 @@ def test_planted_components_are_found_from_most_starts():
     scores = [polyad.score(truth, polyad.cp_als(plan, 3, seed=seed, tol=1e-8, max_iters=500))
               for seed in range(100)]
     assert np.count_nonzero(np.array(scores) >= 0.99) >= 95
+
+
+@pytest.mark.parametrize("nonnegative", [False, True, [0, 2]])
+def test_the_weights_of_a_first_model_count(nonnegative):
+    random = np.random.default_rng(8)
+    model = polyad.KruskalTensor([9.0, 1.0, 0.01], [random.random((n, 3)) for n in (6, 5, 4)])
+    x = polyad.SparseTensor.from_numpy(model.reconstruct() + random.random(model.shape) / 100)
+    for iterations in (0, 1):
+        found = polyad.cp_als(x, 3, init=model, max_iters=iterations, nonnegative=nonnegative)
+        assert found.info["fit"] >= model.fit(x) - 1e-12
+    other = polyad.KruskalTensor([1.0, -1.0, 2.0], model.factors)
+    found = polyad.cp_als(x, 3, init=other, max_iters=0, nonnegative=[0, 2])
+    assert found.info["fit"] == pytest.approx(other.fit(x), abs=1e-12)
+    assert np.all(found.weights >= 0) and polyad.score(found, other) == pytest.approx(1)

@@ -29,6 +29,36 @@ static void make_nonnegative(struct pd_als *als) {
     }
 }
 
+/* The weights of the caller's model go into its first factor that may have any sign, or into the
+ * first of all, where no negative entry stays: so the guess is the caller's model. Alternating
+ * least squares replaces that factor before it reads it, unless a sweep of HALS goes on from it. */
+static polyad_status weigh_initial(struct pd_als *als) {
+  const polyad_ktensor *initial = als->options->initial;
+  int n = 0;
+  while (n < als->order && pd_nonnegative_in(als->nonnegative, n))
+    ++n;
+  if (n == als->order) n = 0;
+  bool clip = pd_nonnegative_in(als->nonnegative, n);
+  void *factor = als->model->factor[n];
+  uint64_t rank = als->model->rank, count = als->model->dims[n] * rank;
+  int threads = pd_threads_for(als->context, count, 1 << 16);
+  for (uint64_t r = 0; r < rank; ++r) {
+    double given = pd_model_number(initial, initial->weights, r);
+    als->host_lambda[r] = ldexp(given, -als->plan->value_exponent);
+    if (!isfinite(als->host_lambda[r]))
+      return pd_fail(als->context, POLYAD_NUMERICAL,
+                     "weight %llu of the initial model is %g; expected a finite number%s",
+                     (unsigned long long)pd_shown(als->context, r), given,
+                     isfinite(given) ? " that is not large beside the tensor's values" : "");
+    if (clip && given < 0) als->host_lambda[r] = 0;
+  }
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (uint64_t k = 0; k < count; ++k)
+    pd_model_set(als->model, factor, k,
+                 pd_model_number(als->model, factor, k) * als->host_lambda[k % rank]);
+  return POLYAD_OK;
+}
+
 /* Random factors that the device makes itself; the host's model does not have them. A team's member
  * has rows here and there of the whole factors, which the host fills. */
 static polyad_status start_on_device(struct pd_als *als, int start) {
@@ -57,6 +87,7 @@ polyad_status pd_als_start(void *state, int start) {
   if (als->options->init == POLYAD_INIT_MODEL) {
     PD_TRY(pd_model_take_initial(als->context, als->plan, als->options->initial, als->nonnegative,
                                  als->model));
+    PD_TRY(weigh_initial(als));
   } else {
     pd_model_fill_random(als->context, als->plan, start, als->model);
     if (hosvd) {

@@ -107,6 +107,65 @@ static void every_allocation_may_fail(void **state) {
   }
 }
 
+/* ---- a model ------------------------------------------------------------------------------ */
+
+static double fit_of_start(polyad_context *context, const polyad_plan *plan,
+                           const polyad_ktensor *start, uint32_t nonnegative, int iterations) {
+  polyad_cp_als_options options = options_of(polyad_ktensor_rank(start));
+  options.init = POLYAD_INIT_MODEL;
+  options.initial = start;
+  options.nonnegative_modes = nonnegative;
+  options.run.max_iterations = iterations;
+  polyad_run_info info = {0};
+  polyad_ktensor *model;
+  ALS_OK(context, polyad_cp_als(context, plan, &options, &model, &info));
+  double fit = info.fit;
+  polyad_ktensor_destroy(model);
+  polyad_run_info_clear(&info);
+  return fit;
+}
+
+/* Without an iteration the fit is that of the model with its weights, of any sign where a mode
+ * takes any sign; a sweep of HALS goes on from it. Weights and values may be far from 1. */
+static void weights_of_a_first_model_count(void **state) {
+  (void)state;
+  static const uint64_t dims[3] = {9, 11, 7};
+  static const double scales[] = {1, 1e180, 1e-180};
+  for (int k = 0; k < 3; ++k) {
+    polyad_context *context = cpu_context(2);
+    polyad_ktensor *truth = als_random_model(context, 3, dims, 3, 5, 1);
+    double *weights = polyad_ktensor_weights(truth), fit;
+    for (int r = 0; r < 3; ++r)
+      weights[r] = (r + 1) * (r + 1) * scales[k];
+    polyad_tensor *tensor = als_tensor_of_model(context, truth);
+    polyad_plan *plan = als_plan(context, tensor, 3, POLYAD_F64);
+    for (uint32_t nonnegative = 0; nonnegative < 8; ++nonnegative) {
+      assert_true(fit_of_start(context, plan, truth, nonnegative, 0) > 1 - 1e-7);
+      assert_true(fit_of_start(context, plan, truth, nonnegative, 1) > 1 - 1e-7);
+    }
+    weights[0] = -weights[0];
+    ALS_OK(context, polyad_ktensor_fit(context, truth, tensor, &fit));
+    assert_true(fit < 0.95);
+    for (uint32_t nonnegative = 0; nonnegative < 7; ++nonnegative)
+      assert_true(fabs(fit_of_start(context, plan, truth, nonnegative, 0) - fit) < 1e-12);
+    weights[0] = 0;
+    ALS_OK(context, polyad_ktensor_fit(context, truth, tensor, &fit));
+    weights[0] = -scales[k];
+    assert_true(fabs(fit_of_start(context, plan, truth, 7, 0) - fit) < 1e-12);
+    weights[1] = INFINITY;
+    polyad_cp_als_options options = options_of(3);
+    options.init = POLYAD_INIT_MODEL;
+    options.initial = truth;
+    polyad_ktensor *model;
+    assert_int_equal(polyad_cp_als(context, plan, &options, &model, NULL), POLYAD_NUMERICAL);
+    assert_non_null(strstr(polyad_last_error(context), "weight 1 of the initial model is inf"));
+    polyad_ktensor_destroy(truth);
+    polyad_plan_destroy(plan);
+    polyad_tensor_destroy(tensor);
+    context_end(context);
+  }
+}
+
 /* ---- HOSVD -------------------------------------------------------------------------------- */
 
 /* HOSVD of a tensor of multilinear rank (R, R, R) spans its factors, so that one iteration fits. */
@@ -368,6 +427,7 @@ int main(void) {
       cmocka_unit_test(all_models_one_after_the_other),
       cmocka_unit_test(keeping_models_may_fail),
       cmocka_unit_test(wrong_options_are_refused),
+      cmocka_unit_test(weights_of_a_first_model_count),
       cmocka_unit_test(an_initial_model_is_taken_by_threads),
       cmocka_unit_test(memory_limit_names_the_mode),
       cmocka_unit_test(every_allocation_may_fail),
