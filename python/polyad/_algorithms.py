@@ -199,7 +199,7 @@ def norm(x: Any) -> float:
 
 
 def innerprod(x: Any, y: Any) -> float:
-    """Inner product: the sum of products of equal places.
+    """Inner product: the sum of products of equal places; where both have labels, of equal names.
 
     Parameters
     ----------

@@ -254,8 +254,11 @@ class SparseTensor:
         return float(lib.polyad_tensor_norm(self._handle))
 
     def innerprod(self, other: SparseTensor) -> float:
-        """Inner product with a sparse tensor of the same shape."""
-        other = as_tensor(other)
+        """Inner product with a sparse tensor of the same shape; where both have labels, they are
+        matched by name."""
+        from ._match import in_terms_of
+
+        other = in_terms_of(self, as_tensor(other))[0]
         if other.shape != self.shape:
             raise ValueError(f"the tensors have shapes {self.shape} and {other.shape}; expected "
                              "equal ones")

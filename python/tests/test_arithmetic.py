@@ -169,3 +169,20 @@ def test_what_is_no_real_number(pair):
                  lambda: x.ttv({0: complex_matrix[0]}), lambda: x.ttm(complex_matrix, 0)):
         with pytest.raises(TypeError, match="expected real numbers"):
             call()
+
+
+def test_an_inner_product_goes_by_labels():
+    """As of models: labels in another order, and fewer of them."""
+    labels = {"day": ["Mon", "Tue"], "hour": ["8", "9", "10"]}
+    x = polyad.SparseTensor([[0, 0], [1, 2]], [1.0, 2.0], (2, 3), labels)
+    turned = polyad.SparseTensor([[1, 0], [0, 2]], [3.0, 5.0], (2, 3), {**labels, "day": ["Tue", "Mon"]})
+    assert x.innerprod(turned) == turned.innerprod(x) == 1 * 3 + 2 * 5
+    assert polyad.innerprod(x, turned) == 13 and x.innerprod(x) == 5
+    few = polyad.SparseTensor([[0, 1]], [7.0], (1, 3), {**labels, "day": ["Tue"], "hour": ["8", "10", "9"]})
+    assert x.innerprod(few) == 14
+    with pytest.raises(ValueError, match="Wed"):
+        x.innerprod(polyad.SparseTensor([[0, 0]], [1.0], (2, 3), {**labels, "day": ["Wed", "Mon"]}))
+    plain = polyad.SparseTensor(turned.coords, turned.values, turned.shape)
+    assert x.innerprod(plain) == 0
+    with pytest.raises(ValueError, match="expected equal ones"):
+        plain.innerprod(polyad.SparseTensor([[0, 0]], [1.0], (2, 2)))
