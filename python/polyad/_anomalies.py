@@ -71,6 +71,8 @@ class Anomalies:
     device: str = "cpu"
     names: tuple[str, ...] = field(default=(), repr=False)
 
+    __hash__ = None  # type: ignore[assignment] # it has a list
+
     def __len__(self) -> int:
         return len(self.rows)
 

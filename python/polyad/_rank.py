@@ -67,6 +67,8 @@ class RankScan:
     seconds: float
     info: RankInfo = field(default_factory=lambda: cast(RankInfo, {}))
 
+    __hash__ = None  # type: ignore[assignment] # it has a list
+
     def __repr__(self) -> str:
         lines = [" rank  fit best  core consistency  stability  held-out error"]
         for row in self.ranks:

@@ -179,3 +179,13 @@ def test_scan_goes_on_from_a_checkpoint(tmp_path, random_tensor):
         polyad.rank_scan(x, 3, resume=state, **(options | {"starts": 3}))
     with pytest.raises(TypeError):
         polyad.rank_scan(x, 3, resume=7, **options)
+
+
+def test_what_has_lists_says_by_its_own_name_that_it_has_no_hash():
+    x = polyad.SparseTensor([[0, 0], [1, 1]], [1.0, 2.0])
+    scan = polyad.rank_scan(x, 1, starts=1, folds=0)
+    found = polyad.anomalies(polyad.cp_als(x, 1), x)
+    assert scan == scan and found == found
+    for each in (scan, found):
+        with pytest.raises(TypeError, match=f"unhashable type: '{type(each).__name__}'"):
+            hash(each)
