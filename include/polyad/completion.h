@@ -137,7 +137,8 @@ typedef struct polyad_prediction_score {
   double hit_rate; /**< mean over the groups' positives of whether fewer than k negatives of their
                         group have a higher prediction (ties count half); NaN without groups */
   double ndcg;     /**< mean over the groups of the normalised discounted cumulative gain of the
-                        first k entries by prediction, with the values as gains; NaN without */
+                        first k entries by prediction, with the values as gains (equal predictions: the
+                        mean over their orders); NaN without */
   double auc;      /**< probability that a positive entry has a higher prediction than a negative
                         one, over all pairs of the tensor (ties count half); NaN without pairs */
   char device[64]; /**< where the values were computed, such as "cuda:0" */

@@ -1,5 +1,6 @@
 """Completion of tensors of which only some cells are known."""
 
+import itertools
 import warnings
 
 import numpy as np
@@ -134,6 +135,21 @@ def test_prediction_score():
     assert score["positives"] == (values > 0).sum() and score["negatives"] == (values == 0).sum()
     only = polyad.prediction_score(model, named(np.where(values > 0, values, np.nan), "user", "film"), match="number")
     assert only["auc"] is None and only["ndcg"] is None and only["groups"] == 0
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 9])
+def test_equal_predictions_have_no_order(k):
+    """NDCG is its mean over the orders of those that tie, wherever they stand in the tensor."""
+    predictions, values = np.array([2.0, 1, 1, 1, 0, 1]), np.array([0.0, 3, 0, 1, 0, 2])
+    discounts = 1 / np.log2(np.arange(len(values)) + 2) * (np.arange(len(values)) < k)
+    gains = [values[list(order)] @ discounts for order in itertools.permutations(range(len(values)))
+             if all(np.diff(predictions[list(order)]) <= 0)]
+    for turn in range(len(values)):
+        turned = np.roll(values, turn)
+        model = polyad.KruskalTensor([1.0], [np.ones((1, 1)), np.roll(predictions, turn)[:, None]])
+        x = polyad.SparseTensor([[0, j] for j in range(len(values))], turned, zeros="keep")
+        score = polyad.prediction_score(model, x, k=k)
+        assert score["ndcg"] == pytest.approx(np.mean(gains) / (np.sort(values)[::-1] @ discounts), rel=1e-12)
     with pytest.raises(TypeError, match="KruskalTensor"):
         polyad.prediction_score(values, x)
     with pytest.raises(polyad.Error, match="order|modes"):

@@ -158,16 +158,29 @@ static double discounted(double gain, uint64_t place) {
   return gain > 0 ? gain / log2((double)place + 2) : 0;
 }
 
+/* The gain of the first k places. Items of equal predictions share theirs: the mean over all their
+ * orders, as their order is arbitrary. */
+static double find_gain(const struct item *item, uint64_t count, int k) {
+  double found = 0;
+  for (uint64_t p = 0, end; p < count && p < (uint64_t)k; p = end) {
+    double gains = 0, places = 0;
+    for (end = p; end < count && item[end].prediction == item[p].prediction; ++end) {
+      gains += fmax(item[end].value, 0);
+      if (end < (uint64_t)k) places += discounted(1, end);
+    }
+    found += gains * places / (double)(end - p);
+  }
+  return found;
+}
+
 static double find_ndcg(const struct item *item, uint64_t count, int k, double *sorted) {
-  double found = 0, best = 0;
+  double best = 0;
   for (uint64_t p = 0; p < count; ++p)
     sorted[p] = item[p].value;
   qsort(sorted, (size_t)count, sizeof *sorted, by_value);
-  for (uint64_t p = 0; p < count && p < (uint64_t)k; ++p) {
-    found += discounted(item[p].value, p);
+  for (uint64_t p = 0; p < count && p < (uint64_t)k; ++p)
     best += discounted(sorted[p], p);
-  }
-  return found / best;
+  return find_gain(item, count, k) / best;
 }
 
 /* How many of a group's positives have fewer than k negatives above them. */
