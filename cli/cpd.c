@@ -6,6 +6,7 @@
 #include "manifest.h"
 #include "names.h"
 #include "new_data.h"
+#include "parsed.h"
 #include "processes.h"
 #include "report.h"
 #include "run_report.h"
@@ -50,6 +51,15 @@ static int check_team(struct cpd *cpd) {
       "%s found with %d processes; expected als or apr-mu on a tensor whose parts "
       "they share, or one process",
       option, polyad_team_launched());
+}
+
+/* Options that nothing would heed. */
+static int check_idle_options(const struct cpd *cpd) {
+  if (cli_parsed_has("checkpoint-every") && cpd->run.checkpoint == NULL)
+    return cli_usage_error("--checkpoint-every found without a file for it; add --checkpoint FILE");
+  if (cpd->streaming.spill_dir != NULL && strcmp(cpd->streaming.stream, "never") == 0)
+    return cli_usage_error("--spill-dir found with --stream never; expected always or auto");
+  return 0;
 }
 
 static int check_completion(struct cpd *cpd) {
@@ -124,6 +134,7 @@ static int parse(struct cpd *cpd, int argc, char **argv) {
   status = check_completion(cpd);
   if (status == 0) status = cli_cpd_check_algorithm_options(cpd);
   if (status == 0) status = check_team(cpd);
+  if (status == 0) status = check_idle_options(cpd);
   if (status != 0) return status;
   if (cpd->session.zeros == NULL)
     cpd->session.zeros = cli_completes(&cpd->complete) ? "keep" : "drop";

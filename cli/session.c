@@ -72,6 +72,8 @@ static void spin_briefly(const struct cli_session *session) {
 }
 
 int cli_session_open(struct cli_session *session) {
+  if (session->tune_cache != NULL && !session->tune)
+    return cli_usage_error("--tune-cache found without measurements to keep there; add --tune");
   if (polyad_context_create(&session->context) != POLYAD_OK) return cli_failure("out of memory");
   spin_briefly(session);
   bool all = session->verbose || session->log != NULL;

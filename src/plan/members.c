@@ -157,6 +157,7 @@ static polyad_status make_members_part(polyad_context *context, const struct mak
   struct pd_format_text text;
   struct pd_request request;
   options.team = making->members->team[member];
+  options.second_share = 0; /* the weights have it */
   PD_TRY(pd_plan_make_request(context, &options, &text, &request));
   request.device = making->devices->device[member];
   request.weights = making->weights;

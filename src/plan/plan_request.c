@@ -12,6 +12,18 @@ void polyad_plan_options_init(polyad_plan_options *options) {
       .format = "auto", .variant = "auto", .rank = 16, .precision = POLYAD_F64};
 }
 
+static polyad_status check_second_share(polyad_context *context, double share) {
+  struct pd_device_list devices;
+  PD_EXPECT(context, share >= 0 && share < 1,
+            "second_share %g found; expected at least 0 and below 1", share);
+  if (share == 0) return POLYAD_OK;
+  PD_TRY(pd_device_list_of(context, &devices));
+  if (devices.count == 2) return POLYAD_OK;
+  return pd_fail(context, POLYAD_INVALID_ARGUMENT,
+                 "a share of %g for the second device is asked for, and %d %s named; expected two",
+                 share, devices.count, devices.count == 1 ? "device is" : "devices are");
+}
+
 static polyad_status check_options(polyad_context *context, const polyad_plan_options *options) {
   PD_EXPECT(context, options != NULL && options->format != NULL && options->variant != NULL,
             "plan options, format or variant is NULL; start from "
@@ -27,8 +39,7 @@ static polyad_status check_options(polyad_context *context, const polyad_plan_op
   if (options->zeros != POLYAD_ZEROS_DROP && options->zeros != POLYAD_ZEROS_KEEP)
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
                    "zeros %d found; expected POLYAD_ZEROS_DROP or _KEEP", (int)options->zeros);
-  PD_EXPECT(context, options->second_share >= 0 && options->second_share < 1,
-            "second_share %g found; expected at least 0 and below 1", options->second_share);
+  PD_TRY(check_second_share(context, options->second_share));
   PD_EXPECT(context, options->sweeps >= 0, "sweeps %g found; expected at least 0", options->sweeps);
   return POLYAD_OK;
 }

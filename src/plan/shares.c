@@ -193,11 +193,6 @@ polyad_status pd_shares_choose(polyad_context *context, const polyad_tensor *ten
                                const polyad_plan_options *options, struct pd_shares *shares) {
   double second = options->second_share;
   *shares = (struct pd_shares){.devices = *devices};
-  if (second != 0 && devices->count != 2)
-    return pd_fail(context, POLYAD_INVALID_ARGUMENT,
-                   "a share of %g for the second device is asked for, and %d devices are named; "
-                   "expected two",
-                   second, devices->count);
   shares->equal = second == 0 && pd_device_list_is_of_one_kind(devices);
   if (shares->equal) return POLYAD_OK;
   if (second == 0) return measure_shares(context, tensor, options, shares);

@@ -13,7 +13,7 @@ struct pd_shares {
 };
 
 /** Chooses the shares. Devices of one kind get equal shares; of devices of several kinds each is
- *  measured on a sample of the nonzeros. Where options->second_share is set there must be two
+ *  measured on a sample of the nonzeros. Where options->second_share is set there are two
  *  devices, and it is the second one's share. A device whose share is too small is left out. */
 polyad_status pd_shares_choose(polyad_context *context, const polyad_tensor *tensor,
                                const struct pd_device_list *devices,

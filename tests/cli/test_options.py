@@ -506,3 +506,14 @@ def test_an_unknown_instruction_set_is_an_error(polyad, arguments):
     result = polyad.run(*arguments, env={"POLYAD_ISA": "avx9"})
     assert result.status in (1, 2)
     assert "POLYAD_ISA is 'avx9'" in result.err and "expected" in result.err
+
+
+@pytest.mark.parametrize(("options", "says"), [
+    (("--checkpoint-every", "5"), "add --checkpoint FILE"),
+    (("--tune-cache", "kept"), "add --tune"),
+    (("--tune-cache=none",), "add --tune"),
+    (("--stream", "never", "--spill-dir", "."), "--spill-dir found with --stream never"),
+    (("--second-share", "0.3", "--device", "cpu"), "1 device is named; expected two")])
+def test_what_nothing_would_heed_is_refused(polyad, options, says):
+    result = polyad.run(*CPD, *options)
+    assert result.status in (1, 2) and says in result.err

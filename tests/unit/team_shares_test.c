@@ -280,6 +280,10 @@ static void wrong_devices_are_named(void **state) {
   options.kernel = POLYAD_KERNEL_TTMC;
   assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_UNSUPPORTED);
   assert_non_null(strstr(polyad_last_error(context), "one device"));
+  options.kernel = POLYAD_KERNEL_MTTKRP;
+  assert_true(use(context, "cpu"));
+  assert_int_equal(polyad_plan_create(context, tensor, &options, &plan), POLYAD_INVALID_ARGUMENT);
+  assert_non_null(strstr(polyad_last_error(context), "1 device is named; expected two"));
   polyad_tensor_destroy(tensor);
   context_end(context);
 }
