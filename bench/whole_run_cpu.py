@@ -44,7 +44,8 @@ def commands(options, file, model):
         made["splatt"] = [options.splatt, "cpd", file, "-r", rank, "-i", iterations, "--tol", "0",
                           "-t", threads, "-s", model, "-v"]
     if options.alto:
-        made["alto"] = ["stdbuf", "-oL", options.alto, "-i", file, "-r", rank, "-m", iterations, "-e", "1e-30"]
+        made["alto"] = ["stdbuf", "-oL", options.alto, "-l", "als", "-i", file, "-r", rank, "-m",
+                        iterations, "-e", "1e-30"]
     if options.python:
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "python_peers.py")
         for package in ("genten", "pyttb"):
