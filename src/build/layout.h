@@ -23,7 +23,8 @@ struct pd_piece {
 enum {
   /* Two pieces a mode, and one more for each end of a word in between. */
   PD_PIECES_MAX = 3 * POLYAD_MAX_ORDER + 1,
-  PD_RECORD_WORDS_MAX = POLYAD_MAX_ORDER + 1
+  PD_RECORD_WORDS_MAX = POLYAD_MAX_ORDER + 1,
+  PD_DIGIT_BITS_MOST = 11 /* of a digit that records are sorted by in one move */
 };
 
 struct pd_layout {
@@ -50,6 +51,15 @@ void pd_layout_end_values(struct pd_layout *layout, polyad_type type, int value_
 /** How many leading bits of the key a stable sort of a tensor's nonzeros must look at: a tensor is
  *  sorted by its modes in turn, and the order of further bits is that already. */
 int pd_layout_unsorted_bits(const struct pd_layout *layout);
+/** Whether nonzeros in the order of `sorted` need but one move, by the first mode of `keys`, to be
+ * in the order of `keys`: the other modes follow each other there as they do in `keys`. */
+bool pd_layout_follows(const struct pd_layout *keys, const struct pd_layout *sorted);
+/** The one of `count` layouts that most of the others follow; -1: none follows another. */
+int pd_layout_followed(int count, const struct pd_layout *keys);
+/** Which one is the k-th where that one, `first`, comes before the others; -1: as they are. */
+static inline int pd_layout_turn(int k, int first) {
+  return first < 0 || k > first ? k : k == 0 ? first : k - 1;
+}
 
 /** Words of a record with so many bits. */
 static inline int pd_record_words(int key_bits, int value_bits) {

@@ -5,7 +5,7 @@
 
 enum {
   THREAD_GRAIN = 1 << 14,
-  HEAD_BITS_MOST = 11, /* of the first digit: as many buckets are written to at once */
+  HEAD_BITS_MOST = PD_DIGIT_BITS_MOST, /* as many buckets are written to at once */
   BUCKET_USUAL = 1 << 13,
   BUCKET_LEAST = 1 << 5,    /* of a digit that is all there is to sort by */
   HANDED_AT_ONCE = 1 << 12, /* records that stay in the cache while they are unpacked */
@@ -28,7 +28,7 @@ struct sorter {
   const struct pd_layout *layout;
   int words, sort_bits, threads;
   uint64_t serial; /* the most records that one thread sorts with its scratch memory */
-  uint64_t *records, *spare, *scratch;
+  uint64_t *records, *spare, *scratch, *kept;
   uint64_t (*places)[SPLIT_DIGITS]; /* of each thread */
   pd_visit_function visit;
   void *visitor;
@@ -182,6 +182,8 @@ static uint64_t *records_sort_serial(const struct sorter *sorter, const struct b
 static void hand_on(const struct sorter *sorter, uint64_t first, uint64_t count,
                     const uint64_t *records) {
   uint64_t words = (uint64_t)sorter->words, *place = sorter->records + first * words;
+  if (sorter->kept != NULL && records != sorter->kept + first * words)
+    memcpy(sorter->kept + first * words, records, count * words * sizeof *records);
   if (sorter->visit != NULL)
     sorter->visit(sorter->visitor, first, count, records);
   else if (records != place)
@@ -329,17 +331,9 @@ static void scatter_part(const struct pd_record_source *source, const struct pd_
   }
 }
 
-/* Packs all nonzeros and moves them to the buckets of their first digit. */
-static void fill_buckets(const struct pd_record_source *source, const struct sorter *sorter,
-                         struct head *head) {
-  uint64_t nnz = source->tensor->nnz, place = 0;
-  int threads = sorter->threads;
-  memset(head->places, 0, (uint64_t)threads * head->each * sizeof *head->places);
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-  for (int part = 0; part < threads; ++part)
-    records_count_part(source, sorter->layout, head->bits, pd_part_begin(nnz, part, threads),
-                       pd_part_begin(nnz, part + 1, threads),
-                       head->places + (uint64_t)part * head->each);
+/* Where the records of each bucket begin, and of each thread in it, from how many each has. */
+static void place_buckets(int threads, struct head *head) {
+  uint64_t place = 0;
   head->most = 0;
   for (uint64_t b = 0; b < head->buckets; ++b) {
     head->begin[b] = place;
@@ -351,6 +345,20 @@ static void fill_buckets(const struct pd_record_source *source, const struct sor
     if (place - head->begin[b] > head->most) head->most = place - head->begin[b];
   }
   head->begin[head->buckets] = place;
+}
+
+/* Packs all nonzeros and moves them to the buckets of their first digit. */
+static void fill_buckets(const struct pd_record_source *source, const struct sorter *sorter,
+                         struct head *head) {
+  uint64_t nnz = source->tensor->nnz;
+  int threads = sorter->threads;
+  memset(head->places, 0, (uint64_t)threads * head->each * sizeof *head->places);
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (int part = 0; part < threads; ++part)
+    records_count_part(source, sorter->layout, head->bits, pd_part_begin(nnz, part, threads),
+                       pd_part_begin(nnz, part + 1, threads),
+                       head->places + (uint64_t)part * head->each);
+  place_buckets(threads, head);
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int part = 0; part < threads; ++part)
     scatter_part(source, sorter->layout, head->bits, pd_part_begin(nnz, part, threads),
@@ -398,6 +406,43 @@ static void sort_buckets(const struct sorter *sorter, const struct head *head, u
   }
 }
 
+/* ---- from kept records --------------------------------------------------------------------------
+ */
+
+static bool are_kept(const struct pd_room *room, const struct pd_layout *layout, int sort_bits) {
+  return pd_layout_follows(layout, &room->kept) && sort_bits >= pd_layout_unsorted_bits(layout);
+}
+
+static struct digit digit_of_mode(const struct pd_layout *layout, int mode) {
+  int k = 0;
+  while (layout->piece[k].mode != mode)
+    ++k;
+  const struct pd_piece *piece = &layout->piece[k];
+  return (struct digit){piece->word, piece->shift, pd_low_mask(piece->bits)};
+}
+
+/* Moves the kept records to the buckets of a digit, which is all there is to sort by. */
+static void move_kept(const struct sorter *sorter, uint64_t nnz, struct digit digit,
+                      const uint64_t *kept, struct head *head) {
+  const uint64_t words = (uint64_t)sorter->words;
+  const int threads = sorter->threads;
+  memset(head->places, 0, (uint64_t)threads * head->each * sizeof *head->places);
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (int part = 0; part < threads; ++part) {
+    uint64_t *places = head->places + (uint64_t)part * head->each;
+    uint64_t end = pd_part_begin(nnz, part + 1, threads);
+    for (uint64_t p = pd_part_begin(nnz, part, threads); p < end; ++p)
+      ++places[digit_of(kept + p * words, digit)];
+  }
+  place_buckets(threads, head);
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (int part = 0; part < threads; ++part) {
+    uint64_t first = pd_part_begin(nnz, part, threads);
+    records_scatter(kept + first * words, pd_part_begin(nnz, part + 1, threads) - first, digit,
+                    head->places + (uint64_t)part * head->each, sorter->records, sorter->words);
+  }
+}
+
 /* ---- rooms --------------------------------------------------------------------------------------
  */
 
@@ -428,8 +473,46 @@ uint64_t pd_sorting_bytes(uint64_t count, int words, int threads) {
   return pd_add_saturated(records, (uint64_t)threads * own + (16 << HEAD_BITS_MOST));
 }
 
+static polyad_status need_spare(polyad_context *context, struct pd_room *room) {
+  if (room->spare != NULL) return POLYAD_OK;
+  return pd_alloc(context, room->count, 8 * (size_t)room->words, (void **)&room->spare);
+}
+
+/* Lets the sort leave its records in the spare memory, where the room wants them and they are in
+ * the order of all keys. */
+static polyad_status begin_keeping(polyad_context *context, struct sorter *sorter,
+                                   struct pd_room *room) {
+  if (!room->keeps || sorter->sort_bits < pd_layout_unsorted_bits(sorter->layout)) return POLYAD_OK;
+  PD_TRY(need_spare(context, room));
+  sorter->kept = room->spare;
+  room->kept = *sorter->layout;
+  room->keeps = false;
+  return POLYAD_OK;
+}
+
+static polyad_status sort_in_buckets(polyad_context *context, struct sorter *sorter, uint64_t nnz,
+                                     const struct head *head, struct pd_room *room) {
+  polyad_status status = POLYAD_OK;
+  uint64_t large = nnz / (uint64_t)(sorter->threads * BUCKETS_PER_THREAD);
+  if (large < sorter->serial) large = sorter->serial;
+  if (head->most > sorter->serial) {
+    PD_TRY(need_spare(context, room));
+    sorter->spare = room->spare;
+    if (sorter->kept == NULL) room->kept.pieces = 0; /* what was there is overwritten */
+  }
+  uint64_t scratch = head->most < sorter->serial ? head->most : sorter->serial;
+  sorter->serial = scratch;
+  PD_TRY_CLEANUP(pd_alloc(context, pd_mul_saturated((uint64_t)sorter->threads, scratch),
+                          8 * (size_t)sorter->words, (void **)&sorter->scratch));
+  PD_TRY_CLEANUP(PD_NEW(context, (uint64_t)sorter->threads, &sorter->places));
+  sort_buckets(sorter, head, large);
+cleanup:
+  PD_FREE(context, sorter->places, sorter->scratch);
+  return status;
+}
+
 polyad_status pd_records_sort(polyad_context *context, const struct pd_record_source *source,
-                              const struct pd_layout *layout, int sort_bits, struct pd_room *room,
+                              struct pd_layout *layout, int sort_bits, struct pd_room *room,
                               pd_visit_function visit, void *visitor) {
   polyad_status status = POLYAD_OK;
   const uint64_t nnz = source->tensor->nnz;
@@ -442,6 +525,10 @@ polyad_status pd_records_sort(polyad_context *context, const struct pd_record_so
                           .visit = visit,
                           .visitor = visitor};
   struct head head = {.bits = head_bits(&sorter, nnz)};
+  const bool again = are_kept(room, layout, sort_bits);
+  const struct digit digit =
+      again ? digit_of_mode(&room->kept, layout->piece[0].mode) : (struct digit){.mask = 0};
+  if (!again) PD_TRY(begin_keeping(context, &sorter, room));
   if (sort_bits == 0 || nnz < 2) {
     struct bucket all = {.here = room->records, .count = nnz};
     pack_in_order(source, &sorter);
@@ -450,33 +537,25 @@ polyad_status pd_records_sort(polyad_context *context, const struct pd_record_so
     hand_on_by_all(&sorter, &all);
     return POLYAD_OK;
   }
+  if (again) head.bits = pd_bit_length(digit.mask);
   if (head.bits == 0) head.bits = 1;
   head.buckets = UINT64_C(1) << head.bits;
   head.each = pd_apart(head.buckets);
-  uint64_t large = nnz / (uint64_t)(sorter.threads * BUCKETS_PER_THREAD);
-  if (large < sorter.serial) large = sorter.serial;
   PD_TRY_CLEANUP(
       PD_NEW(context, pd_mul_saturated((uint64_t)sorter.threads, head.each), &head.places));
   PD_TRY_CLEANUP(PD_NEW(context, head.buckets + 1, &head.begin));
-  fill_buckets(source, &sorter, &head);
+  if (again) {
+    *layout = room->kept;
+    move_kept(&sorter, nnz, digit, room->spare, &head);
+  } else {
+    fill_buckets(source, &sorter, &head);
+  }
   if (source->packed != NULL) PD_TRY_CLEANUP(source->packed(context, source->user));
-  if (sort_bits <= head.bits) {
+  if (again || sort_bits <= head.bits)
     hand_on_by_all(&sorter, &(struct bucket){.here = room->records, .count = nnz});
-    goto cleanup;
-  }
-  if (head.most > sorter.serial) {
-    if (room->spare == NULL)
-      PD_TRY_CLEANUP(
-          pd_alloc(context, room->count, 8 * (size_t)room->words, (void **)&room->spare));
-    sorter.spare = room->spare;
-  }
-  uint64_t scratch = head.most < sorter.serial ? head.most : sorter.serial;
-  sorter.serial = scratch;
-  PD_TRY_CLEANUP(pd_alloc(context, pd_mul_saturated((uint64_t)sorter.threads, scratch),
-                          8 * (size_t)sorter.words, (void **)&sorter.scratch));
-  PD_TRY_CLEANUP(PD_NEW(context, (uint64_t)sorter.threads, &sorter.places));
-  sort_buckets(&sorter, &head, large);
+  else
+    status = sort_in_buckets(context, &sorter, nnz, &head, room);
 cleanup:
-  PD_FREE(context, sorter.places, sorter.scratch, head.begin, head.places);
+  PD_FREE(context, head.begin, head.places);
   return status;
 }

@@ -49,10 +49,12 @@ typedef void (*pd_visit_function)(void *visitor, uint64_t first, uint64_t count,
 struct pd_room {
   int words;
   uint64_t count;
-  uint64_t *records; /* count records of so many words */
-  uint64_t *spare;   /* as many; NULL until a sort needs it */
-  bool unordered;    /* the source is not sorted by its modes in turn, as tensors are */
-  int value_bits;    /* of records with a tensor's values: pd_value_bits() of it */
+  uint64_t *records;     /* count records of so many words */
+  uint64_t *spare;       /* as many; NULL until a sort needs it */
+  bool keeps;            /* the next sort leaves its records in `spare`, for those that follow it */
+  struct pd_layout kept; /* of the sorted records in `spare`; no pieces: none are there */
+  bool unordered;        /* the source is not sorted by its modes in turn, as tensors are */
+  int value_bits;        /* of records with a tensor's values: pd_value_bits() of it */
 };
 
 /** Room for sorting `count` records of `words` words. */
@@ -69,11 +71,13 @@ void pd_room_destroy(polyad_context *context, struct pd_room *room);
 uint64_t pd_sorting_bytes(uint64_t count, int words, int threads);
 
 /** Sorts the nonzeros by the first `sort_bits` bits of their keys; those that agree in them stay in
- *  the source's order.
+ *  the source's order. Where the room keeps records that are in that order but for the first mode,
+ *  they are sorted by that mode alone.
+ *  @param layout  becomes that of the records that are handed on, kept ones having another
  *  @param visit  called with `visitor` and the sorted records; NULL: they are left in
  *                room->records */
 polyad_status pd_records_sort(polyad_context *context, const struct pd_record_source *source,
-                              const struct pd_layout *layout, int sort_bits, struct pd_room *room,
+                              struct pd_layout *layout, int sort_bits, struct pd_room *room,
                               pd_visit_function visit, void *visitor);
 
 /** Unpacks the indices of a mode: to[p] for each of `count` records, of 2, 4 or 8 bytes. */

@@ -72,7 +72,9 @@ static polyad_status stream_copies_make(polyad_context *context,
                                       from->mode,   made,         &room};
   int bits = pd_modecopy_key_bits(from->tensor->order, from->tensor->dims, 1);
   PD_TRY(pd_room_create_values(context, from->tensor, bits, &room));
-  polyad_status status = pd_modecopy_build_sorted(context, &job);
+  struct pd_layout keys;
+  polyad_status status = pd_modecopy_order(context, &job, &keys);
+  if (status == POLYAD_OK) status = pd_modecopy_build_sorted(context, &job, &keys);
   pd_room_destroy(context, &room);
   return status;
 }

@@ -285,12 +285,104 @@ static void lists_of_unsorted_nonzeros_are_sorted(void **state) {
   free_tensor(&tensor);
 }
 
+static struct pd_layout layout_of(const polyad_tensor *tensor, const int *modes) {
+  struct pd_layout layout = {0};
+  for (int k = 0; k < tensor->order; ++k)
+    pd_layout_add(&layout, modes[k], 0, pd_index_bits(tensor->dims[modes[k]]));
+  pd_layout_end(&layout, 64);
+  return layout;
+}
+
+/* Sorts by modes in turn, and compares with the naive sort; returns the mode that leads the records
+ * which were handed on. */
+static int leader_of_sorted(polyad_context *context, const polyad_tensor *tensor, const int *modes,
+                            struct pd_room *room) {
+  struct pd_layout layout = layout_of(tensor, modes);
+  struct result result = {.layout = &layout, .tensor = tensor};
+  const struct pd_record_source source = {.tensor = tensor};
+  uint64_t *order = malloc(tensor->nnz * sizeof *order);
+  for (uint64_t p = 0; p < tensor->nnz; ++p)
+    order[p] = p;
+  for (int n = 0; n < tensor->order; ++n) {
+    mode_order[n] = modes[n];
+    shift_of[n] = 0;
+    result.index[n] = malloc(tensor->nnz * 8);
+  }
+  compared = tensor;
+  qsort(order, tensor->nnz, sizeof *order, compare);
+  result.values = malloc(tensor->nnz * 8);
+  result.times = calloc(tensor->nnz, 1);
+  assert_int_equal(pd_records_sort(context, &source, &layout, layout.key_bits, room, keep, &result),
+                   POLYAD_OK);
+  agrees(tensor, &result, order, false);
+  for (int n = 0; n < tensor->order; ++n)
+    free(result.index[n]);
+  free(result.values);
+  free(result.times);
+  free(order);
+  return layout.piece[0].mode;
+}
+
+/* An order that follows a kept one comes from its records, which stay until their memory is needed
+ * for a large bucket, as that of the heavy index is. */
+static void orders_come_from_kept_records(void **state) {
+  (void)state;
+  static const struct shape both[] = {{4, 50021, {9, 30, 50, 7}, false},
+                                      {4, 120011, {5000, 70, 900, 2}, true}};
+  static const int first[4] = {2, 1, 0, 3}, follows[4] = {1, 2, 0, 3}, other[4] = {0, 3, 1, 2};
+  for (int k = 0; k < 2; ++k) {
+    polyad_tensor tensor = random_tensor(&both[k], POLYAD_F64);
+    for (int threads = 1; threads <= 3; ++threads) {
+      polyad_context *context = context_with_threads(threads);
+      struct pd_room room;
+      assert_int_equal(pd_room_create(context, tensor.nnz, 2, &room), POLYAD_OK);
+      room.keeps = true;
+      assert_int_equal(leader_of_sorted(context, &tensor, first, &room), 2);
+      assert_int_equal(leader_of_sorted(context, &tensor, follows, &room), 2);
+      assert_int_equal(leader_of_sorted(context, &tensor, other, &room), 0);
+      assert_int_equal(leader_of_sorted(context, &tensor, follows, &room), both[k].heavy ? 1 : 2);
+      assert_true(polyad_memory_peak(context) <=
+                  pd_sorting_bytes(tensor.nnz, 2, threads) + (1 << 14));
+      pd_room_destroy(context, &room);
+      context_end(context);
+    }
+    free_tensor(&tensor);
+  }
+}
+
+/* Which of the orders of some lists the others follow. */
+static void followed_orders_are_found(void **state) {
+  (void)state;
+  const polyad_tensor tensor = {.order = 4, .dims = {200, 24, 2000, 1700}};
+  const polyad_tensor longer = {.order = 4, .dims = {200, 24, 5000, 1700}};
+  static const int modes[4][4] = {{0, 3, 2, 1}, {1, 3, 2, 0}, {2, 3, 1, 0}, {3, 2, 1, 0}};
+  struct pd_layout keys[4], long_keys[4];
+  for (int k = 0; k < 4; ++k) {
+    keys[k] = layout_of(&tensor, modes[k]);
+    long_keys[k] = layout_of(&longer, modes[k]);
+  }
+  for (int k = 0; k < 4; ++k) {
+    assert_true(pd_layout_follows(&keys[k], &keys[3]));
+    assert_int_equal(pd_layout_follows(&long_keys[k], &long_keys[3]), k != 2);
+  }
+  assert_false(pd_layout_follows(&keys[3], &keys[0]));
+  assert_int_equal(pd_layout_followed(4, keys), 3);
+  assert_int_equal(pd_layout_followed(2, keys), -1);
+  struct pd_layout tiled = {0};
+  pd_layout_add(&tiled, 0, 4, 8);
+  for (int k = 0; k < 4; ++k)
+    pd_layout_add(&tiled, modes[0][k], 0, k == 0 ? 4 : pd_index_bits(tensor.dims[modes[0][k]]));
+  assert_false(pd_layout_follows(&tiled, &keys[3]));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(records_agree_with_a_naive_sort),
       cmocka_unit_test(leading_bits_are_known),
       cmocka_unit_test(leading_bits_are_enough),
       cmocka_unit_test(lists_of_unsorted_nonzeros_are_sorted),
+      cmocka_unit_test(orders_come_from_kept_records),
+      cmocka_unit_test(followed_orders_are_found),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,15 +113,13 @@ static void coo_arrays(void *storage, struct pd_arrays *arrays) {
 }
 
 static polyad_status coo_build_list(polyad_context *context, const polyad_tensor *tensor,
-                                    const struct pd_traits *traits,
+                                    const struct pd_tiling *tiling,
                                     const struct pd_request *request, int mode,
                                     struct pd_room *room, struct pd_coo *coo) {
-  struct pd_tiling tiling;
   bool wide = request->force_index64;
-  choose_tiling(traits, request, mode, &tiling);
   if (!is_permuted(request))
-    return pd_rowsum_build(context, tensor, mode, wide, &tiling, room, &coo->list[mode]);
-  return pd_rowsum_build_permuted(context, tensor, mode, wide, &tiling, &coo->shared, room,
+    return pd_rowsum_build(context, tensor, mode, wide, tiling, room, &coo->list[mode]);
+  return pd_rowsum_build_permuted(context, tensor, mode, wide, tiling, &coo->shared, room,
                                   &coo->list[mode]);
 }
 
@@ -130,12 +128,23 @@ static polyad_status coo_build_lists(polyad_context *context, const polyad_tenso
                                      const struct pd_request *request, struct pd_coo *coo) {
   polyad_status status = POLYAD_OK;
   struct pd_room room = {0};
+  struct pd_tiling tiling[POLYAD_MAX_ORDER];
+  struct pd_layout keys[POLYAD_MAX_ORDER];
+  for (int n = 0; n < coo->order; ++n) {
+    choose_tiling(traits, request, n, &tiling[n]);
+    pd_rowsum_layout(tensor, n, &tiling[n], &keys[n]);
+  }
   if (is_permuted(request))
     status = pd_rowsum_share(context, tensor, request->force_index64, &coo->shared);
   if (status == POLYAD_OK)
     status = pd_rowsum_room_create(context, tensor, is_permuted(request), &room);
-  for (int n = 0; n < coo->order && status == POLYAD_OK; ++n)
-    status = coo_build_list(context, tensor, traits, request, n, &room, coo);
+  /* The list that most others follow comes first; they are made from its records. */
+  int first = pd_layout_followed(coo->order, keys);
+  room.keeps = first >= 0;
+  for (int k = 0; k < coo->order && status == POLYAD_OK; ++k) {
+    int n = pd_layout_turn(k, first);
+    status = coo_build_list(context, tensor, &tiling[n], request, n, &room, coo);
+  }
   pd_room_destroy(context, &room);
   return status;
 }

@@ -101,6 +101,27 @@ static polyad_status modecopy_begin(polyad_context *context, const polyad_tensor
   return POLYAD_OK;
 }
 
+/* The copy that most others follow comes first; they are made from its records. */
+static polyad_status fill_sorted(polyad_context *context, const struct pd_modecopy_job *like) {
+  struct pd_layout keys[POLYAD_MAX_ORDER];
+  struct pd_modecopy_job job[POLYAD_MAX_ORDER];
+  int copies = 0;
+  for (int mode = 0; mode < like->tensor->order; ++mode) {
+    if (!pd_modecopy_has(like->storage, mode)) continue;
+    job[copies] = *like;
+    job[copies].mode = mode;
+    PD_TRY(pd_modecopy_order(context, &job[copies], &keys[copies]));
+    ++copies;
+  }
+  int first = pd_layout_followed(copies, keys);
+  like->room->keeps = first >= 0;
+  for (int k = 0; k < copies; ++k) {
+    int n = pd_layout_turn(k, first);
+    PD_TRY(pd_modecopy_build_sorted(context, &job[n], &keys[n]));
+  }
+  return POLYAD_OK;
+}
+
 polyad_status pd_modecopy_fill(polyad_context *context, const polyad_tensor *tensor,
                                const struct pd_request *request, struct pd_modecopy *storage) {
   polyad_status status = POLYAD_OK;
@@ -110,12 +131,10 @@ polyad_status pd_modecopy_fill(polyad_context *context, const polyad_tensor *ten
   bool sorted = storage->variant == PD_MODECOPY_SORTED;
   int bits = pd_modecopy_key_bits(tensor->order, tensor->dims, sorted ? 1 : storage->partitions);
   PD_TRY_CLEANUP(pd_room_create_values(context, tensor, bits, &room));
-  for (int mode = 0; mode < tensor->order; ++mode) {
-    if (!pd_modecopy_has(storage, mode)) continue;
-    struct pd_modecopy_job job = {tensor, &traits, request, mode, storage, &room};
-    PD_TRY_CLEANUP(sorted ? pd_modecopy_build_sorted(context, &job)
-                          : pd_modecopy_build_paper(context, &job));
-  }
+  struct pd_modecopy_job job = {tensor, &traits, request, 0, storage, &room};
+  if (sorted) PD_TRY_CLEANUP(fill_sorted(context, &job));
+  for (; !sorted && job.mode < tensor->order; ++job.mode)
+    if (pd_modecopy_has(storage, job.mode)) PD_TRY_CLEANUP(pd_modecopy_build_paper(context, &job));
 cleanup:
   pd_room_destroy(context, &room);
   return status;

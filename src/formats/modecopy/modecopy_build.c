@@ -127,12 +127,13 @@ static polyad_status modecopy_build_mark(polyad_context *context, uint64_t nnz,
   return POLYAD_OK;
 }
 
-polyad_status pd_modecopy_build_sorted(polyad_context *context, const struct pd_modecopy_job *job) {
+polyad_status pd_modecopy_order(polyad_context *context, const struct pd_modecopy_job *job,
+                                struct pd_layout *keys) {
   polyad_status status = POLYAD_OK;
   const polyad_tensor *tensor = job->tensor;
   struct pd_modecopy_copy *copy = &job->storage->copy[job->mode];
-  struct sorting sorting = {.tensor = tensor, .copy = copy, .mode = job->mode};
   uint32_t *size = NULL;
+  *keys = (struct pd_layout){0};
   PD_TRY_CLEANUP(modecopy_build_count_rows(context, job, &size));
   struct pd_ordered_job order = {.tensor = tensor,
                                  .traits = job->traits,
@@ -141,21 +142,28 @@ polyad_status pd_modecopy_build_sorted(polyad_context *context, const struct pd_
                                  .mode = job->mode,
                                  .degree = size};
   PD_TRY_CLEANUP(pd_ordered_tables(context, &order, &copy->order));
-  copy->inputs = sorting.fields = copy->order.inputs;
-  pd_layout_add(&sorting.layout, job->mode, 0, pd_index_bits(tensor->dims[job->mode]));
+  copy->inputs = copy->order.inputs;
+  pd_layout_add(keys, job->mode, 0, pd_index_bits(tensor->dims[job->mode]));
   for (int k = 0; k < copy->inputs; ++k) {
     int mode = copy->field[k].mode = copy->order.input[k];
-    pd_layout_add(&sorting.layout, mode, 0, pd_index_bits(tensor->dims[mode]));
+    pd_layout_add(keys, mode, 0, pd_index_bits(tensor->dims[mode]));
   }
   pd_modecopy_pack(copy, copy->inputs, tensor->dims);
-  PD_TRY_CLEANUP(
-      modecopy_build_sort(context, job, &sorting, pd_layout_unsorted_bits(&sorting.layout)));
-  PD_TRY_CLEANUP(pd_ordered_set_used(context, tensor->dims[job->mode], &copy->order));
-  status = job->storage->ends ? pd_ordered_set_ends(context, tensor->nnz, &copy->order)
-                              : modecopy_build_mark(context, tensor->nnz, copy);
 cleanup:
   pd_free(context, size);
   return status;
+}
+
+polyad_status pd_modecopy_build_sorted(polyad_context *context, const struct pd_modecopy_job *job,
+                                       const struct pd_layout *keys) {
+  const polyad_tensor *tensor = job->tensor;
+  struct pd_modecopy_copy *copy = &job->storage->copy[job->mode];
+  struct sorting sorting = {
+      .tensor = tensor, .layout = *keys, .copy = copy, .fields = copy->inputs, .mode = job->mode};
+  PD_TRY(modecopy_build_sort(context, job, &sorting, pd_layout_unsorted_bits(keys)));
+  PD_TRY(pd_ordered_set_used(context, tensor->dims[job->mode], &copy->order));
+  return job->storage->ends ? pd_ordered_set_ends(context, tensor->nnz, &copy->order)
+                            : modecopy_build_mark(context, tensor->nnz, copy);
 }
 
 /* ---- the paper's variants -------------------------------------------------------------------- */

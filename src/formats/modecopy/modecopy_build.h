@@ -47,8 +47,13 @@ int pd_modecopy_key_bits(int order, const uint64_t *dims, int partitions);
 void pd_modecopy_estimate_bytes(const struct pd_traits *traits, const struct pd_request *request,
                                 uint64_t copies, uint64_t *storage, uint64_t *building);
 
-/** Builds storage->copy[mode]; what was allocated is in the copy also on failure. */
-polyad_status pd_modecopy_build_sorted(polyad_context *context, const struct pd_modecopy_job *job);
+/** Makes the tables of storage->copy[mode] and finds the order of its nonzeros; what was allocated
+ *  is in the copy also on failure. */
+polyad_status pd_modecopy_order(polyad_context *context, const struct pd_modecopy_job *job,
+                                struct pd_layout *keys);
+/** Builds the copy's nonzeros in that order. */
+polyad_status pd_modecopy_build_sorted(polyad_context *context, const struct pd_modecopy_job *job,
+                                       const struct pd_layout *keys);
 polyad_status pd_modecopy_build_paper(polyad_context *context, const struct pd_modecopy_job *job);
 
 /** Validates every invariant of the storage. */

@@ -92,8 +92,8 @@ static polyad_status rowsum_build_build_blocks(polyad_context *context, struct p
  */
 
 /* Nonzeros are sorted by block, tile, row, and within a run by the columns. */
-static void set_layout(const polyad_tensor *tensor, int mode, const struct pd_tiling *tiling,
-                       struct pd_layout *layout) {
+void pd_rowsum_layout(const polyad_tensor *tensor, int mode, const struct pd_tiling *tiling,
+                      struct pd_layout *layout) {
   int row_bits = pd_index_bits(tensor->dims[mode]), below = row_bits;
   *layout = (struct pd_layout){0};
   if (tiling->tiled) {
@@ -191,7 +191,7 @@ static polyad_status sort_list(polyad_context *context, int mode, const struct p
       .packed = rowsum_build_packed,
       .user = filling};
   polyad_status status = POLYAD_OK;
-  set_layout(tensor, mode, tiling, &filling->layout);
+  pd_rowsum_layout(tensor, mode, tiling, &filling->layout);
   if (permuted)
     pd_layout_end(&filling->layout, 8 * permutation_bytes(tensor->nnz));
   else

@@ -31,6 +31,9 @@ void pd_tiling_choose(const struct pd_traits *traits, const struct pd_request *r
 /** Nanoseconds in which one thread fetches a cache line, of a table of so many bytes, at random. */
 double pd_line_nanoseconds(double bytes);
 
+/** The order in which the nonzeros of the list of `mode` are sorted. */
+void pd_rowsum_layout(const polyad_tensor *tensor, int mode, const struct pd_tiling *tiling,
+                      struct pd_layout *layout);
 /** Builds the list of `mode` from the tensor (left as it is), sorting in `room`. */
 polyad_status pd_rowsum_build(polyad_context *context, const polyad_tensor *tensor, int mode,
                               bool force_index64, const struct pd_tiling *tiling,
