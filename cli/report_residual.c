@@ -1,4 +1,6 @@
 #include "report_residual.h"
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -140,7 +142,8 @@ cleanup:
   return form;
 }
 
-/* Adds ||M_i||^2 to each slice, at least what the nonzeros have taken away again. */
+/* Adds ||M_i||^2 to each slice, at least what the nonzeros have taken away again. What remains of
+ * it by rounding is nothing: shares of that would be any number. */
 static bool add_model(const struct cli_model *model, double *const *grams, int mode, double norm,
                       const double *taken, double *left) {
   double *form = model->ktensor != NULL ? kruskal_form(model, grams, mode, norm)
@@ -148,19 +151,24 @@ static bool add_model(const struct cli_model *model, double *const *grams, int m
   uint64_t rank = cli_model_columns(model, mode), rows = cli_model_dims(model)[mode];
   const void *factor = factor_of(model, mode);
   polyad_type type = type_of(model);
+  double roundings = DBL_EPSILON * (double)(4 * rank + (uint64_t)cli_model_order(model));
   if (form == NULL) return false;
 #pragma omp parallel for schedule(static)
   for (uint64_t i = 0; i < rows; ++i) {
-    double square = 0;
+    double square = 0, terms = 0;
     for (uint64_t r = 0; r < rank; ++r) {
-      double a = number(type, factor, i * rank + r), sum = 0;
+      double a = number(type, factor, i * rank + r), sum = 0, sizes = 0;
       if (a == 0) continue;
-      for (uint64_t s = 0; s < rank; ++s)
-        sum += form[r * rank + s] * number(type, factor, i * rank + s);
+      for (uint64_t s = 0; s < rank; ++s) {
+        double product = form[r * rank + s] * number(type, factor, i * rank + s);
+        sum += product;
+        sizes += fabs(product);
+      }
       square += a * sum;
+      terms += fabs(a) * sizes;
     }
     double outside = square - taken[i];
-    left[i] += outside < 0 ? 0 : outside; /* below zero by rounding only; NaN stays */
+    left[i] += outside < roundings * terms ? 0 : outside; /* NaN stays */
   }
   free(form);
   return true;

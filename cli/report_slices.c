@@ -19,6 +19,10 @@ static void draw_worst(struct cli_page *page, int mode) {
   struct cli_html *html = &page->html;
   const double *data = page->residual.data[mode], *left = page->residual.left[mode];
   uint64_t indices[CLI_STRONGEST_MOST];
+  double total =
+      0; /* of this mode, so that its shares are shares also of what is left by rounding */
+  for (uint64_t i = 0; i < page->axes[mode].length; ++i)
+    total += left[i];
   int count = cli_strongest(&(struct cli_numbers){left, POLYAD_F64, page->axes[mode].length, 1},
                             (int)page->report->top, indices);
   cli_html_raw(html, "<div class=\"scroll\"><table class=\"wide\"><caption class=\"heard\">Slices "
@@ -34,7 +38,7 @@ static void draw_worst(struct cli_page *page, int mode) {
     cli_draw_row_head(html, &page->axes[mode], i);
     share(html, data[i]);
     share(html, data[i] > 0 ? 1 - left[i] / data[i] : NAN);
-    share(html, left[i] / page->residual.total_left);
+    share(html, left[i] / total);
     cli_html_raw(html, "</tr>\n");
   }
   cli_html_raw(html, "</tbody></table></div>");

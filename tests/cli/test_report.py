@@ -153,6 +153,21 @@ def test_shares_of_slices(polyad, dims):
     assert len(page.all("svg")) == 0  # no labels: bars and tables
 
 
+def test_shares_of_what_rounding_leaves(polyad):
+    """A model that leaves nothing: no share of it is more than all, in no mode."""
+    factors = [(0.1, 0.1), (0.0, 0.2), (0.2, 0.0)], [(0.0, 1.4), (0.0, 0.7)], [(1.4, 0.0), (0.0, 0.7)]
+    polyad.write("m.ktensor", "ktensor\n3\n3 2 2\n2\n3.1 0.7\n" + "".join(
+        f"matrix\n2\n{len(rows)} 2\n" + "".join(f"{a!r} {b!r}\n" for a, b in rows) for rows in factors))
+    polyad.write("x.tns", "1 1 2 0.06859999999999998\n1 2 2 0.03429999999999999\n"
+                 "2 1 2 0.13719999999999996\n2 2 2 0.06859999999999998\n")
+    result = polyad.json("report", "m.ktensor", "x.tns", "-o", "page.html", "--dims", "3,2,2")
+    assert result["explained"] == pytest.approx(1, abs=1e-14)
+    tables = re.findall(r"hold most of what is left.*?</table>", polyad.path("page.html").read_text(), re.S)
+    assert len(tables) == 3
+    shares = re.findall(r'class="number">(\d[^<]*) %</td></tr>', "".join(tables))
+    assert all(float(share) <= 100 for share in shares), shares
+
+
 def test_shares_of_a_tucker_model(polyad):
     """The share that the residuals give is that of the fit of the run, which is computed otherwise;
     and a model whose factors are not orthonormal has the Gram matrices in it."""
