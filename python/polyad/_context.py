@@ -42,6 +42,8 @@ class Context:
         if lib.polyad_context_create(pointer) != lib.POLYAD_OK:
             raise MemoryError("no memory for a context")
         self.pointer = ffi.gc(pointer[0], lib.polyad_context_destroy)
+        # What a launcher started beside this process has its part of the machine, as with comm=.
+        self.check(lib.polyad_team_share_machine(self.pointer))
         self.default_threads = self.most_threads = int(lib.polyad_threads(self.pointer))
         self.threads_asked = False  # for the computation that is being prepared
         self.thread = threading.get_ident()
