@@ -113,7 +113,7 @@ static void begin_grouped(const polyad_tensor *tensor, const struct pd_request *
 static polyad_status fill_grouped(polyad_context *context, const struct pd_build_groups *groups,
                                   const struct pd_traits *traits, const struct pd_request *request,
                                   struct pd_twotree_side *side) {
-  struct pd_traits of;
+  struct pd_traits of = {0};
   struct pd_request changed = request_of(request, &of);
   pd_twotree_pass_traits(traits, &side->modes, side->tuples, &of);
   PD_TRY(pd_modecopy_fill_opened(context, groups->nonzeros, &changed, &side->nonzeros));
