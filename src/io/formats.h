@@ -123,6 +123,9 @@ polyad_status pd_json_write_model(polyad_context *context, const struct pd_model
 /** Reads the label files that belong to a tensor file, where there are any. */
 polyad_status pd_labels_attach(polyad_context *context, const char *path,
                                const polyad_read_options *options, polyad_tensor *tensor);
+/** Gives a model's outline the labels in a directory beside its file, where there are some. */
+polyad_status pd_labels_attach_model(polyad_context *context, const char *directory,
+                                     polyad_tensor *outline);
 /** Writes label files beside a tensor file, when the tensor has labels; when it has none, warns of
  * label files that are there. */
 polyad_status pd_labels_write(polyad_context *context, const polyad_tensor *tensor,

@@ -55,6 +55,15 @@ static polyad_status list_files(polyad_context *context, const char *directory, 
   return status;
 }
 
+static polyad_status check_any(polyad_context *context, const char *directory, int order,
+                               const struct found *found) {
+  for (int n = 0; n < order; ++n)
+    if (found->file[n][0] != '\0') return POLYAD_OK;
+  return pd_fail_at(context, POLYAD_MISMATCH, directory, 0, 0,
+                    "no label file found; expected mode-1.map, mode-2-NAME.map, ... in a directory "
+                    "of labels that is named");
+}
+
 static polyad_status set_name(polyad_context *context, polyad_tensor *tensor, int mode,
                               const char *name) {
   if (name[0] == '\0') return POLYAD_OK;
@@ -77,24 +86,18 @@ static polyad_status check_file(polyad_context *context, const char *file) {
                     S_ISFIFO(about.st_mode) ? "pipe" : "device or socket");
 }
 
-polyad_status pd_labels_attach(polyad_context *context, const char *path,
-                               const polyad_read_options *options, polyad_tensor *tensor) {
-  char beside[PD_LABELS_PATH_BYTES], file[PD_LABELS_PATH_BYTES + PD_LABELS_NAME_BYTES + 16];
-  const char *directory = options->labels;
-  bool wanted = directory != NULL;
-  if (wanted && directory[0] == '\0') return POLYAD_OK;
-  if (!wanted) {
-    if (strcmp(path, "-") == 0 || !pd_labels_directory(beside, path)) return POLYAD_OK;
-    directory = beside;
-  }
+/* Of a directory that somebody named, labels count more than those that came with the tensor. */
+static polyad_status attach(polyad_context *context, const char *directory, bool wanted,
+                            bool required, polyad_tensor *tensor) {
+  char file[PD_LABELS_PATH_BYTES + PD_LABELS_NAME_BYTES + 16];
   if (strlen(directory) >= PD_LABELS_PATH_BYTES)
     return pd_fail_at(context, POLYAD_IO, directory, 0, 0, "name of the directory is too long");
   struct found *found;
   PD_TRY(PD_NEW_ZERO(context, 1, &found));
   polyad_status status = POLYAD_OK;
   PD_TRY_CLEANUP(list_files(context, directory, wanted, tensor->order, found));
+  if (required) PD_TRY_CLEANUP(check_any(context, directory, tensor->order, found));
   for (int n = 0; n < tensor->order; ++n) {
-    /* Labels that came with the tensor count more than files that happen to lie beside it. */
     if (found->file[n][0] == '\0' || (!wanted && tensor->labels[n].count != 0)) continue;
     struct pd_labels labels = {0};
     snprintf(file, sizeof file, "%s/%s", directory, found->file[n]);
@@ -107,4 +110,19 @@ polyad_status pd_labels_attach(polyad_context *context, const char *path,
 cleanup:
   pd_free(context, found);
   return status;
+}
+
+polyad_status pd_labels_attach(polyad_context *context, const char *path,
+                               const polyad_read_options *options, polyad_tensor *tensor) {
+  char beside[PD_LABELS_PATH_BYTES];
+  const char *directory = options->labels;
+  if (directory != NULL && directory[0] == '\0') return POLYAD_OK;
+  if (directory != NULL) return attach(context, directory, true, true, tensor);
+  if (strcmp(path, "-") == 0 || !pd_labels_directory(beside, path)) return POLYAD_OK;
+  return attach(context, beside, false, false, tensor);
+}
+
+polyad_status pd_labels_attach_model(polyad_context *context, const char *directory,
+                                     polyad_tensor *outline) {
+  return attach(context, directory, true, false, outline);
 }

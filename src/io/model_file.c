@@ -73,7 +73,6 @@ static polyad_status find_labels(polyad_context *context, const char *path,
                                  struct pd_model_read *model) {
   char directory[PD_LABELS_PATH_BYTES];
   struct stat about;
-  polyad_read_options options;
   if (model->outline != NULL || strcmp(path, "-") == 0 ||
       !pd_labels_model_directory(directory, path) || stat(directory, &about) != 0 ||
       !S_ISDIR(about.st_mode))
@@ -81,9 +80,7 @@ static polyad_status find_labels(polyad_context *context, const char *path,
   struct pd_model arrays = model->ktensor != NULL ? pd_model_of_ktensor(model->ktensor)
                                                   : pd_model_of_ttensor(model->ttensor);
   PD_TRY(pd_model_make_outline(context, arrays.order, arrays.dims, model));
-  polyad_read_options_init(&options);
-  options.labels = directory;
-  PD_TRY(pd_labels_attach(context, path, &options, model->outline));
+  PD_TRY(pd_labels_attach_model(context, directory, model->outline));
   bool labelled = false;
   for (int n = 0; n < arrays.order; ++n)
     labelled = labelled || model->outline->labels[n].count > 0;

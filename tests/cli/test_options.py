@@ -517,3 +517,14 @@ def test_an_unknown_instruction_set_is_an_error(polyad, arguments):
 def test_what_nothing_would_heed_is_refused(polyad, options, says):
     result = polyad.run(*CPD, *options)
     assert result.status in (1, 2) and says in result.err
+
+
+def test_a_directory_of_labels_that_has_none_is_refused(polyad):
+    polyad.path("none").mkdir()
+    for command in (CPD, ("info", "good.tns"), ("cpd", "good.tns", "-r", "2", "--stream", "always")):
+        polyad.fails(1, *command, "--labels", "none", says="none: error: no label file found")
+    polyad.path("none/mode-2-day.map").write_text("\n".join(f"day {k}" for k in range(1000)))
+    polyad.fails(1, "info", "good.tns", "--labels", "none", says="mode-2-day.map")
+    polyad.path("good.tns.labels").mkdir()  # nobody named this one
+    polyad.path("good.labels").mkdir()
+    polyad.ok("info", "good.tns")
