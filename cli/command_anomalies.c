@@ -1,6 +1,7 @@
 /* polyad anomalies: what in a tensor its model does not explain. */
 #include "command.h"
 #include "new_data.h"
+#include "parsed.h"
 #include "phases.h"
 #include "text.h"
 #include <math.h>
@@ -292,6 +293,10 @@ static int run(struct anomalies *a) {
   if (status == 0) status = cli_check_outputs(session, outputs, 2, inputs, 2);
   if (status == 0) status = cli_new_data_read(&a->data, session, choose_rules, a);
   if (status == 0) status = compute(a);
+  if (status == 0 && a->options.unit == POLYAD_ANOMALY_INDEX && !is_poisson(a) &&
+      a->options.tail != POLYAD_TAIL_BOTH)
+    cli_talk(session, "polyad: note: of values that are no counts indices are judged by their "
+                      "squared residuals, and --tail does not count\n");
   cli_phase(CLI_WRITE);
   if (status == 0) status = write_table(a);
   if (status != 0) return status;
@@ -309,6 +314,12 @@ int cli_anomalies(int argc, char **argv) {
   if (status != 0) return status < 0 ? cli_finish_output() : status;
   if (a.mode_text != NULL && strcmp(a.by, "cell") == 0)
     return cli_usage_error("--mode found; expected it with --by slice or --by index");
+  bool gaussian = a.data.kind != NULL && strcmp(a.data.kind, "gaussian") == 0;
+  if (gaussian && cli_parsed_has("cells"))
+    return cli_usage_error("--cells found with --model-kind gaussian; it is for counts");
+  if (gaussian && strcmp(a.by, "index") == 0 && strcmp(a.tail, "both") != 0)
+    return cli_usage_error("--tail found with --by index and --model-kind gaussian, which looks "
+                           "for large squared residuals alone");
   a.data.model_file = argv[first];
   a.data.file = argv[first + 1];
   set_options(&a);

@@ -62,6 +62,8 @@ static int parse(struct split *split, int argc, char **argv) {
   split->file = argv[first];
   if (split->output == NULL)
     return cli_usage_error("the files' names are missing; give --output PREFIX");
+  if (split->mode_text != NULL && split->negatives == 0)
+    return cli_usage_error("--mode found without cells that differ in it; add --negatives K");
   if (strcmp(split->output, "-") == 0)
     return cli_usage_error("--output - found; expected the beginning of the files' names");
   if (!isnan(split->validation) && split->test + split->validation >= 1)

@@ -231,6 +231,11 @@ int cli_report(int argc, char **argv) {
   command.file = argc > first + 1 ? argv[first + 1] : NULL;
   if (command.output == NULL)
     return cli_usage_error("the page is missing; give it with --output PAGE.html");
+  const char *of_file = cli_transform_given(&command.session.transforms, false);
+  if (of_file == NULL && command.no_residuals) of_file = "--no-residuals";
+  if (of_file == NULL && command.session.labels != NULL) of_file = "--labels";
+  if (command.file == NULL && of_file != NULL)
+    return cli_usage_error("%s found without FILE, the tensor that it is for", of_file);
   if (strcmp(command.output, "-") != 0) status = cli_check_report_name("--output", command.output);
   if (status == 0) status = cli_session_open(&command.session);
   if (status == 0) status = run(&command, argc, argv);

@@ -528,3 +528,25 @@ def test_a_directory_of_labels_that_has_none_is_refused(polyad):
     polyad.path("good.tns.labels").mkdir()  # nobody named this one
     polyad.path("good.labels").mkdir()
     polyad.ok("info", "good.tns")
+
+
+@pytest.mark.parametrize(("command", "says"), [
+    (("split", "good.tns", "-o", "part", "--mode", "2"), "add --negatives K"),
+    (("report", "m.ptm", "-o", "page.html", "--log1p"), "--log1p found without FILE"),
+    (("report", "m.ptm", "-o", "page.html", "--no-residuals"), "--no-residuals found without FILE"),
+    (("report", "m.ptm", "-o", "page.html", "--labels", "."), "--labels found without FILE"),
+    (("anomalies", "m.ptm", "good.tns", "--model-kind", "gaussian", "--cells", "file"), "--cells found with"),
+    (("anomalies", "m.ptm", "good.tns", "--model-kind", "gaussian", "--by", "index", "--tail", "lower"),
+     "--tail found with --by index")])
+def test_options_of_what_is_not_asked_for_are_refused(polyad, command, says):
+    polyad.ok(*CPD, "-o", "m.ptm")
+    polyad.fails(2, *command, says=says)
+
+
+def test_a_tail_that_does_not_count_is_told(polyad):
+    polyad.write("x.tns", "1 1 0.5\n2 2 -1.5\n3 1 2.5\n")
+    polyad.ok("cpd", "x.tns", "-r", "1", "-o", "m.ptm")
+    note = "--tail does not count"
+    assert note in polyad.ok("anomalies", "m.ptm", "x.tns", "--by", "index", "--tail", "upper").err
+    assert note not in polyad.ok("anomalies", "m.ptm", "x.tns", "--by", "index").err
+    assert note not in polyad.ok("anomalies", "m.ptm", "x.tns", "--by", "slice", "--tail", "upper").err
