@@ -5,8 +5,9 @@
 #include "core/core.h"
 
 #define PD_CHECKPOINT_MAGIC "polyadCK"
-/* Version 2: all methods save through one frame, and fits with their bounds. */
-enum { PD_CHECKPOINT_VERSION = 2, PD_CHECKPOINT_BYTE_ORDER = 0x01020304 };
+/* Version 2: all methods save through one frame, and fits with their bounds. Version 3: the hash of a
+ * long tensor is made from those of its blocks. */
+enum { PD_CHECKPOINT_VERSION = 3, PD_CHECKPOINT_BYTE_ORDER = 0x01020304 };
 
 struct pd_checkpoint_head {
   char magic[8];

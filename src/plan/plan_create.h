@@ -39,14 +39,13 @@ void pd_plan_take_shape(polyad_plan *plan, const polyad_tensor *tensor);
 polyad_status pd_plan_take_norm(polyad_plan *plan, const polyad_tensor *tensor,
                                 const struct pd_request *request);
 
-/** The other passes, in threads of their own while a device builds. The tensor is to stay as it is
- * until they have ended. */
-enum { PD_FACTS = 2 };
+/** The other passes, beside what the calling thread does while a device builds. The tensor is to
+ * stay as it is until they have ended. */
 struct pd_facts_beside {
   polyad_plan *plan;
   const polyad_tensor *tensor;
-  pthread_t thread[PD_FACTS];
-  bool runs[PD_FACTS];
+  pthread_t thread;
+  bool runs;
 };
 void pd_facts_begin(polyad_plan *plan, const polyad_tensor *tensor, struct pd_facts_beside *facts);
 void pd_facts_end(struct pd_facts_beside *facts);

@@ -34,20 +34,21 @@ polyad_status pd_plan_check_counts(polyad_context *context, const polyad_plan *p
                  place, plan->negative.value, method, pd_shown_mode(context, 0));
 }
 
-enum { LANES = 8 };
+/* The sum is formed in this many parts whatever the number of threads, each in several lanes that do
+ * not wait for each other: the order of additions is always the same. */
+enum { PARTS = 256, LANES = 8, THREAD_GRAIN = 1 << 15 };
 
-/* Sum of the values times `up` and `down`, and whether some are negative. Lanes do not wait for
- * each other, and the order of additions is always the same. */
-static inline __attribute__((always_inline)) double sum_of_values(const polyad_tensor *tensor,
-                                                                  polyad_type type, double up,
-                                                                  double down, bool *negative) {
+/* Sum of the values from `first` to `end` times `up` and `down`, and whether some are negative. */
+static inline __attribute__((always_inline)) double
+sum_of_values(const polyad_tensor *tensor, polyad_type type, uint64_t first, uint64_t end,
+              const double scale[2], bool *negative) {
   double lane[LANES] = {0}, sum = 0;
-  uint64_t below[LANES] = {0}, whole = tensor->nnz / LANES * LANES;
-  for (uint64_t p = 0; p < tensor->nnz; p += LANES) {
-    const uint64_t lanes = p < whole ? LANES : tensor->nnz - whole;
+  uint64_t below[LANES] = {0};
+  for (uint64_t p = first; p < end; p += LANES) {
+    const uint64_t lanes = end - p < LANES ? end - p : LANES;
     for (uint64_t k = 0; k < lanes; ++k) {
       double value = pd_load(type, tensor->values, p + k);
-      lane[k] += value * up * down;
+      lane[k] += value * scale[0] * scale[1];
       below[k] |= value < 0;
     }
   }
@@ -61,12 +62,26 @@ static inline __attribute__((always_inline)) double sum_of_values(const polyad_t
 /* Sum of the values, and the first that is negative. */
 static void look_at_values(polyad_plan *plan, const polyad_tensor *tensor) {
   int half = -plan->value_exponent / 2; /* 2^1074 alone is no double */
-  double up = ldexp(1, half), down = ldexp(1, -plan->value_exponent - half);
-  bool negative = false;
-  uint64_t p = 0;
-  plan->sum = tensor->type == POLYAD_F64 ? sum_of_values(tensor, POLYAD_F64, up, down, &negative)
-                                         : sum_of_values(tensor, POLYAD_F32, up, down, &negative);
-  if (!negative) return;
+  const double scale[2] = {ldexp(1, half), ldexp(1, -plan->value_exponent - half)};
+  double sum[PARTS];
+  bool negative[PARTS] = {false};
+  int threads = pd_threads_for(plan->context, tensor->nnz, THREAD_GRAIN);
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (int part = 0; part < PARTS; ++part) {
+    uint64_t first = pd_part_begin(tensor->nnz, part, PARTS);
+    uint64_t end = pd_part_begin(tensor->nnz, part + 1, PARTS);
+    sum[part] = tensor->type == POLYAD_F64
+                    ? sum_of_values(tensor, POLYAD_F64, first, end, scale, &negative[part])
+                    : sum_of_values(tensor, POLYAD_F32, first, end, scale, &negative[part]);
+  }
+  plan->sum = 0;
+  int part = PARTS;
+  for (int k = PARTS - 1; k >= 0; --k)
+    if (negative[k]) part = k;
+  for (int k = 0; k < PARTS; ++k)
+    plan->sum += sum[k];
+  if (part == PARTS) return;
+  uint64_t p = pd_part_begin(tensor->nnz, part, PARTS);
   while (pd_tensor_value(tensor, p) >= 0)
     ++p;
   plan->negative.found = true;
@@ -97,15 +112,8 @@ polyad_status pd_plan_take_norm(polyad_plan *plan, const polyad_tensor *tensor,
 polyad_status pd_plan_take_facts(polyad_plan *plan, const polyad_tensor *tensor,
                                  const struct pd_request *request) {
   PD_TRY(pd_plan_take_norm(plan, tensor, request));
-  /* Two passes that go from front to back: beside each other they take as long as one. */
-  int threads = pd_threads_for(plan->context, tensor->nnz, 1 << 16) > 1 ? 2 : 1;
-#pragma omp parallel sections num_threads(threads)
-  {
-#pragma omp section
-    if (request->part == NULL) plan->tensor_hash = polyad_tensor_hash(tensor);
-#pragma omp section
-    look_at_values(plan, tensor);
-  }
+  if (request->part == NULL) plan->tensor_hash = polyad_tensor_hash(tensor);
+  look_at_values(plan, tensor);
   return request->part != NULL ? pd_part_share_facts(plan->context, request->part, plan)
                                : POLYAD_OK;
 }
@@ -133,31 +141,21 @@ void pd_plan_scale_values(polyad_tensor *tensor, int exponent) {
 /* ---- facts beside building --------------------------------------------------------------------
  */
 
-static void *hash_beside(void *user) {
-  struct pd_facts_beside *facts = user;
-  facts->plan->tensor_hash = polyad_tensor_hash(facts->tensor);
-  return NULL;
-}
-
 static void *look_beside(void *user) {
   struct pd_facts_beside *facts = user;
+  facts->plan->tensor_hash = polyad_tensor_hash(facts->tensor);
   look_at_values(facts->plan, facts->tensor);
   return NULL;
 }
 
-/* Where a thread cannot be started its pass is done here. */
+/* Where a thread cannot be started the passes are done here. */
 void pd_facts_begin(polyad_plan *plan, const polyad_tensor *tensor, struct pd_facts_beside *facts) {
-  void *(*const pass[PD_FACTS])(void *) = {hash_beside, look_beside};
   *facts = (struct pd_facts_beside){.plan = plan, .tensor = tensor};
-  for (int k = 0; k < PD_FACTS; ++k) {
-    facts->runs[k] = pthread_create(&facts->thread[k], NULL, pass[k], facts) == 0;
-    if (!facts->runs[k]) (void)pass[k](facts);
-  }
+  facts->runs = pthread_create(&facts->thread, NULL, look_beside, facts) == 0;
+  if (!facts->runs) (void)look_beside(facts);
 }
 
 void pd_facts_end(struct pd_facts_beside *facts) {
-  for (int k = 0; k < PD_FACTS; ++k) {
-    if (facts->runs[k]) (void)pthread_join(facts->thread[k], NULL);
-    facts->runs[k] = false;
-  }
+  if (facts->runs) (void)pthread_join(facts->thread, NULL);
+  facts->runs = false;
 }

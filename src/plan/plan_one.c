@@ -147,7 +147,7 @@ static polyad_status one_make_storage(struct one *one, bool take) {
   polyad_plan *plan = one->plan;
   if (!one->beside && !one->there) PD_TRY(pd_plan_take_facts(plan, one->tensor, one->request));
   if (plan->value_exponent != 0) pd_facts_end(&one->facts); /* values are scaled where they are */
-  take = take && !one->facts.runs[0] && !one->facts.runs[1];
+  take = take && !one->facts.runs;
   PD_TRY(plan_one_store(context, one->tensor, take, one->request, plan));
   pd_facts_end(&one->facts);
   return one->request->compute == POLYAD_COMPUTE_NATIVE ? POLYAD_OK

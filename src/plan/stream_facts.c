@@ -3,6 +3,7 @@
 #include "plan/stream.h"
 #include "tensor/hash_items.h"
 #include <math.h>
+#include <string.h>
 
 /* The file's value in the plan's type. */
 static double converted(const struct pd_stream *stream, double value) {
@@ -65,15 +66,27 @@ static void take_values(const struct pd_stream *stream, int exponent, double *va
   }
 }
 
-static void hash_values(const struct pd_stream *stream, const double *values,
-                        struct pd_wide_hash *hash) {
-  for (uint64_t p = 0; p < stream->file.count; ++p) {
+/* A block of the file is one of the hash. */
+_Static_assert((int)PD_PTN_BLOCK_ENTRIES == (int)PD_HASH_BLOCK_ITEMS,
+               "the hash of a tensor is made from its file's blocks");
+
+static void hash_block(const struct pd_stream *stream, const void *items, size_t bytes,
+                       struct pd_wide_hash *hash) {
+  uint64_t count = stream->file.count;
+  uint64_t found = stream->nnz > PD_HASH_BLOCK_ITEMS ? pd_hash_block(items, count, bytes) : 0;
+  if (stream->nnz > PD_HASH_BLOCK_ITEMS)
+    pd_hash_items(hash, &found, 1, sizeof found);
+  else
+    pd_hash_items(hash, items, count, bytes);
+}
+
+/* The values that are hashed are those of the plan's type. */
+static void hash_values(const struct pd_stream *stream, double *values, struct pd_wide_hash *hash) {
+  for (uint64_t p = 0; p < stream->file.count && stream->type == POLYAD_F32; ++p) {
     float narrow = (float)values[p];
-    if (stream->type == POLYAD_F32)
-      pd_hash_items(hash, &narrow, 1, sizeof narrow);
-    else
-      pd_hash_items(hash, values + p, 1, sizeof *values);
+    memcpy((char *)values + p * sizeof narrow, &narrow, sizeof narrow);
   }
+  hash_block(stream, values, pd_type_bytes(stream->type), hash);
 }
 
 /* polyad_tensor_hash() of the tensor, which takes all indices of a mode before the next mode's, and
@@ -93,8 +106,7 @@ static polyad_status hash_arrays(polyad_context *context, struct pd_stream *stre
       if (pd_cancelled(context)) return pd_fail(context, POLYAD_CANCELLED, "reading was cancelled");
       PD_TRY(pd_ptn_blocks_section(&stream->file, s, block));
       if (s < stream->order) {
-        pd_hash_items(&hash, stream->file.array[s], stream->file.count,
-                      stream->file.header.index_bytes[s]);
+        hash_block(stream, stream->file.array[s], stream->file.header.index_bytes[s], &hash);
         continue;
       }
       int exponent;

@@ -15,4 +15,15 @@ static inline void pd_hash_items(struct pd_wide_hash *hash, const void *items, u
 #endif
 }
 
+/** An array of more items than this enters the hash of a tensor as the hashes of its blocks of so
+ *  many items, the last of which may be shorter, so that several threads find them. */
+enum { PD_HASH_BLOCK_ITEMS = 1 << 17 };
+
+static inline uint64_t pd_hash_block(const void *items, uint64_t count, size_t bytes) {
+  struct pd_wide_hash hash;
+  pd_wide_hash_begin(&hash);
+  pd_hash_items(&hash, items, count, bytes);
+  return pd_wide_hash_end(&hash);
+}
+
 #endif

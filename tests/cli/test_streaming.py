@@ -34,6 +34,19 @@ def test_a_tensor_that_streams_has_the_model_of_one_in_memory(polyad, method):
         ["a.ktensor", "b.ktensor", "good.tns", "x.ptn"]
 
 
+def test_the_hash_of_a_long_tensor_is_that_in_memory(polyad):
+    """The file's blocks are those of the hash; the last one is shorter, and one is all there is."""
+    for nonzeros in (131072, 131073, 300000):
+        arguments = ("cpd", tensor(polyad, nonzeros), "-r", "1", "--max-iters", "1", "--device", "cpu")
+        memory = {polyad.json(*arguments, "-t", threads)["manifest"]["tensor_hash"] for threads in (1, 3)}
+        for precision in ("f64", "f32"):
+            disk = polyad.json(*arguments, "--stream", "always", "--spill-dir", ".", "--precision", precision)
+            same = polyad.json(*arguments, "--precision", precision)
+            assert disk["streamed"] and disk["manifest"]["tensor_hash"] == same["manifest"]["tensor_hash"]
+            memory.add(same["manifest"]["tensor_hash"])
+        assert len(memory) == 2
+
+
 def test_the_limit_decides_and_the_threads_do_not_matter(polyad):
     name = tensor(polyad)
     arguments = ("cpd", name, "-r", "8", "--max-iters", "3", "--tol", "0", "--device", "cpu")

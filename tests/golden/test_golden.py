@@ -10,8 +10,8 @@ import pytest
 
 GOLDEN = pathlib.Path(__file__).parent
 VERSIONS = sorted(path.name for path in GOLDEN.glob("v*"))
-HASH = dict.fromkeys(["v1", "v2"], "af31c063ede118d8")  # of the tensor, as `info` prints it
-CHECKPOINTS = ["v2"]  # versions whose checkpoints are read
+HASH = dict.fromkeys(["v1", "v2", "v3"], "af31c063ede118d8")  # of the tensor, as `info` prints it
+CHECKPOINTS = ["v3"]  # versions whose checkpoints are read
 ZEROS = "9967a5682463b31f"
 TENSORS = ["rides.ptn", "rides.tns", "rides.tns.gz", "rides.tns.zst", "rides.txt", "rides.csv",
            "rides.tsv"]
@@ -83,10 +83,12 @@ def test_checkpoints(current, algorithm, threads):
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_an_older_checkpoint_is_refused(polyad, algorithm):
-    copy_of("v1", polyad)
+@pytest.mark.parametrize("version", [1, 2])
+def test_an_older_checkpoint_is_refused(polyad, algorithm, version):
+    copy_of(f"v{version}", polyad)
     polyad.fails(1, "cpd", "rides.ptn", "-r", "2", "--algorithm", algorithm, "--resume",
-                 f"{algorithm}.state", says=(f"{algorithm}.state: ", "version 1, older than the 2"))
+                 f"{algorithm}.state",
+                 says=(f"{algorithm}.state: ", f"version {version}, older than the 3"))
 
 
 def test_binary_models(current):

@@ -425,6 +425,42 @@ static void bad_input_is_named(void **state) {
   expect_error(polyad_tensor_create(context, &good, NULL), POLYAD_INVALID_ARGUMENT, "NULL");
 }
 
+/* One of several blocks: whatever changes in it changes the hash, and threads do not. */
+static void the_hash_of_a_long_tensor_sees_all_of_it(void **state) {
+  (void)state;
+  enum { NNZ = (2 << 17) + 5 };
+  static uint32_t index[2][NNZ];
+  static double values[NNZ];
+  static const uint64_t places[] = {0, (1 << 17) - 1, 1 << 17, NNZ - 1};
+  polyad_tensor tensor = {.context = context,
+                          .order = 2,
+                          .dims = {NNZ + 1, 9},
+                          .nnz = NNZ,
+                          .type = POLYAD_F64,
+                          .index_bytes = {4, 4},
+                          .index = {index[0], index[1]},
+                          .values = values};
+  for (uint32_t p = 0; p < NNZ; ++p) {
+    index[0][p] = p;
+    index[1][p] = p % 9;
+    values[p] = 1 + p;
+  }
+  uint64_t hash = polyad_tensor_hash(&tensor);
+  int threads = polyad_threads(context);
+  assert_int_equal(polyad_set_threads(context, 3), POLYAD_OK);
+  assert_true(polyad_tensor_hash(&tensor) == hash);
+  assert_int_equal(polyad_set_threads(context, threads), POLYAD_OK);
+  for (size_t k = 0; k < sizeof places / sizeof *places; ++k) {
+    ++index[0][places[k]];
+    assert_true(polyad_tensor_hash(&tensor) != hash);
+    --index[0][places[k]];
+    values[places[k]] = -values[places[k]];
+    assert_true(polyad_tensor_hash(&tensor) != hash);
+    values[places[k]] = -values[places[k]];
+  }
+  assert_true(polyad_tensor_hash(&tensor) == hash);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -435,6 +471,7 @@ int main(void) {
       TEST(merging_in_parallel_is_exact), TEST(every_order_works),
       TEST(long_coordinates_are_sorted),  TEST(long_modes_use_wide_indices),
       TEST(empty_tensors_are_legal),      TEST(bad_input_is_named),
+      TEST(the_hash_of_a_long_tensor_sees_all_of_it),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
