@@ -107,22 +107,15 @@ static polyad_status settle_fit(struct pd_als *als, polyad_run_info *info) {
   return POLYAD_OK;
 }
 
-/* `order` tells where the model's components were. */
-static polyad_status arrange(struct pd_als *als, struct pd_component *order) {
-  PD_TRY(pd_model_scale_weights(als->context, als->plan->value_exponent, als->model));
-  pd_ktensor_order(als->model, order);
-  PD_TRY(polyad_ktensor_arrange(als->context, als->model));
-  return pd_model_fix_signs(als->context, als->plan, als->model);
-}
-
 /* Normal form of the result: 2-norm columns, sorted weights, fixed signs. The members of a team do
- * that with the rows that they have; weights, and so the order, are the same on all. */
+ * that with the rows that they have; weights, and so the order, are the same on all. `order` tells
+ * where the model's components were. */
 static polyad_status finish_model(struct pd_als *als, struct pd_component *order,
                                   polyad_run_info *info) {
-  PD_TRY(pd_model_normalize(als->context, als->plan, POLYAD_NORM_2, als->model));
+  PD_TRY(pd_model_normal_form(als->context, als->plan, als->model, order));
   PD_TRY(settle_fit(als, info));
   refine_fit(als, als->model, info);
-  PD_TRY(arrange(als, order));
+  PD_TRY(pd_model_scale_weights(als->context, als->plan->value_exponent, als->model));
   return pd_model_gather(als->context, als->plan, als->model, &als->whole);
 }
 

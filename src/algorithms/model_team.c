@@ -27,21 +27,28 @@ static struct pd_ktensor_share model_team_share(const polyad_plan *plan,
   return share;
 }
 
+/* The members agree on the weights before they bring the model to a normal form. */
+static polyad_status agree_on_weights(polyad_context *context, polyad_team *team,
+                                      polyad_ktensor *model) {
+  return pd_team_broadcast(context, team, 0, model->weights, model_team_row_bytes(model));
+}
+
 polyad_status pd_model_normalize(polyad_context *context, const polyad_plan *plan, polyad_norm norm,
                                  polyad_ktensor *model) {
   struct model_team_members members = {context, pd_plan_team(plan)};
   if (members.team == NULL) return pd_ktensor_normalize_shared(model, norm, NULL);
   struct pd_ktensor_share share = model_team_share(plan, &members);
-  PD_TRY(pd_team_broadcast(context, members.team, 0, model->weights, model_team_row_bytes(model)));
+  PD_TRY(agree_on_weights(context, members.team, model));
   return pd_ktensor_normalize_shared(model, norm, &share);
 }
 
-polyad_status pd_model_fix_signs(polyad_context *context, const polyad_plan *plan,
-                                 polyad_ktensor *model) {
+polyad_status pd_model_normal_form(polyad_context *context, const polyad_plan *plan,
+                                   polyad_ktensor *model, struct pd_component *order) {
   struct model_team_members members = {context, pd_plan_team(plan)};
-  if (members.team == NULL) return pd_ktensor_fix_signs_shared(model, NULL);
+  if (members.team == NULL) return pd_ktensor_normal_form_shared(context, model, NULL, order);
   struct pd_ktensor_share share = model_team_share(plan, &members);
-  return pd_ktensor_fix_signs_shared(model, &share);
+  PD_TRY(agree_on_weights(context, members.team, model));
+  return pd_ktensor_normal_form_shared(context, model, &share, order);
 }
 
 polyad_status pd_model_gather(polyad_context *context, const polyad_plan *plan,

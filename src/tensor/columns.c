@@ -43,16 +43,19 @@ static int columns_threads_of(const struct pd_columns *columns) {
   }
 #define PRAGMA_SIMD _Pragma("omp simd")
 
-/* 2^-exponent in two factors, since 2^1074 alone is no double. */
+/* 2^-exponent in two factors. */
 struct powers {
   double one[PD_COLUMN_CHUNK], other[PD_COLUMN_CHUNK];
 };
 
+void pd_columns_powers(int exponent, double *one, double *other) {
+  *one = ldexp(1, -(exponent / 2));
+  *other = ldexp(1, -(exponent - exponent / 2));
+}
+
 static void find_powers(const int *exponent, int count, struct powers *by) {
-  for (int c = 0; c < count; ++c) {
-    by->one[c] = ldexp(1, -(exponent[c] / 2));
-    by->other[c] = ldexp(1, -(exponent[c] - exponent[c] / 2));
-  }
+  for (int c = 0; c < count; ++c)
+    pd_columns_powers(exponent[c], &by->one[c], &by->other[c]);
 }
 
 COLUMNS_OF_ROWS(float)
@@ -121,8 +124,8 @@ static bool find_exponents(const double *peak, int count, int *exponent) {
 }
 
 /* Nearly always the first pass, which scales nothing, is enough. */
-void pd_columns_norm(const struct pd_columns *columns, bool one, double *norm, int *exponent) {
-  double peak[PD_COLUMN_CHUNK];
+void pd_columns_norm(const struct pd_columns *columns, bool one, double *norm, int *exponent,
+                     double *peak) {
   struct powers by;
   struct found found;
   memset(exponent, 0, (size_t)columns->count * sizeof *exponent);

@@ -21,8 +21,13 @@ struct pd_columns {
 void pd_columns_peak(const struct pd_columns *columns, double *peak);
 
 /** Norm of each column as norm[c] * 2^exponent[c]; cannot overflow. The same for every number of
- *  threads. `one`: the sum of magnitudes, else the Euclidean norm. */
-void pd_columns_norm(const struct pd_columns *columns, bool one, double *norm, int *exponent);
+ *  threads. `one`: the sum of magnitudes, else the Euclidean norm. The same pass finds the entries
+ *  that pd_columns_peak() would. */
+void pd_columns_norm(const struct pd_columns *columns, bool one, double *norm, int *exponent,
+                     double *peak);
+
+/** The two powers of two whose product is 2^-exponent: 2^1074 alone is no double. */
+void pd_columns_powers(int exponent, double *one, double *other);
 
 /** Divides column c by divisor[c] * 2^exponent[c]; columns with divisor 0 stay. */
 void pd_columns_divide(const struct pd_columns *columns, const double *divisor,

@@ -21,10 +21,6 @@ struct pd_component {
   uint64_t place;
 };
 
-/** The order in which polyad_ktensor_arrange() sorts the components: order[k].place is the number
- * of what comes to place k. */
-void pd_ktensor_order(const polyad_ktensor *ktensor, struct pd_component *order);
-
 /** A model whose rows are spread over several members: a member's model has the rows that it owns,
  * then copies of some that others own. All members make the calls below together, with equal
  * weights. */
@@ -40,8 +36,11 @@ struct pd_ktensor_share {
  *  NULL the member has all rows, and nothing can fail. */
 polyad_status pd_ktensor_normalize_shared(polyad_ktensor *ktensor, polyad_norm norm,
                                           const struct pd_ktensor_share *share);
-/** polyad_ktensor_fix_signs() of the whole model, likewise. */
-polyad_status pd_ktensor_fix_signs_shared(polyad_ktensor *ktensor,
-                                          const struct pd_ktensor_share *share);
+/** polyad_ktensor_normalize() of the whole model by 2-norms, then polyad_ktensor_arrange() and
+ *  polyad_ktensor_fix_signs(), in two passes over its rows. order[k].place is where the component at
+ *  place k was. */
+polyad_status pd_ktensor_normal_form_shared(polyad_context *context, polyad_ktensor *ktensor,
+                                            const struct pd_ktensor_share *share,
+                                            struct pd_component *order);
 
 #endif

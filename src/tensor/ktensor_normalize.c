@@ -29,13 +29,14 @@ static void set_weight(polyad_ktensor *ktensor, uint64_t r, double weight) {
 }
 
 /* What has been found of up to PD_COLUMN_CHUNK columns in every mode. */
+struct chunk_peaks {
+  double peak[POLYAD_MAX_ORDER][PD_COLUMN_CHUNK];
+};
+
 struct chunk_norms {
   double length[POLYAD_MAX_ORDER][PD_COLUMN_CHUNK];
   int shift[POLYAD_MAX_ORDER][PD_COLUMN_CHUNK];
-};
-
-struct chunk_peaks {
-  double peak[POLYAD_MAX_ORDER][PD_COLUMN_CHUNK];
+  struct chunk_peaks peaks;
 };
 
 /* The rows that are counted here: where members share a model, each one's own. */
@@ -61,6 +62,10 @@ static void join_norm(const struct chunk_norms *all, int size, bool one, int n, 
   }
   joined->length[n][c] = one ? sum : sqrt(sum);
   joined->shift[n][c] = exponent == INT_MIN ? 0 : exponent;
+  joined->peaks.peak[n][c] = all[0].peaks.peak[n][c]; /* of equal ones the first member's */
+  for (int k = 1; k < size; ++k)
+    if (fabs(all[k].peaks.peak[n][c]) > fabs(joined->peaks.peak[n][c]))
+      joined->peaks.peak[n][c] = all[k].peaks.peak[n][c];
 }
 
 /* What each member of a share has found, one after the other, in new memory. */
@@ -77,7 +82,7 @@ static polyad_status find_column_norms(const polyad_ktensor *ktensor, bool one, 
   memset(norms, 0, sizeof *norms);
   for (int n = 0; n < ktensor->order; ++n) {
     struct pd_columns columns = own_columns(ktensor, n, first, share);
-    pd_columns_norm(&columns, one, norms->length[n], norms->shift[n]);
+    pd_columns_norm(&columns, one, norms->length[n], norms->shift[n], norms->peaks.peak[n]);
   }
   if (share == NULL) return POLYAD_OK;
   polyad_status status = ask_members(ktensor->context, share, norms, sizeof *norms, &all);
@@ -88,37 +93,37 @@ static polyad_status find_column_norms(const polyad_ktensor *ktensor, bool one, 
   return status;
 }
 
-/* Weights as mantissa and exponent: products of many norms may pass the range for a while. */
-static void divide_by_norms(polyad_ktensor *ktensor, uint64_t first,
-                            const struct chunk_norms *norms) {
-  double mantissa[PD_COLUMN_CHUNK];
-  int exponent[PD_COLUMN_CHUNK] = {0};
+/* Puts norms and signs of weights into the weights, and tells what columns are to be divided by,
+ * times 2^shift. Weights as mantissa and exponent: products of many norms may pass the range for a
+ * while. */
+static void find_divisors(polyad_ktensor *ktensor, uint64_t first, const struct chunk_norms *norms,
+                          double divisor[POLYAD_MAX_ORDER][PD_COLUMN_CHUNK]) {
   int count = pd_ktensor_columns(ktensor, 0, first).count;
-  for (int c = 0; c < count; ++c)
-    mantissa[c] = frexp(pd_ktensor_weight(ktensor, first + (uint64_t)c), &exponent[c]);
-  for (int n = 0; n < ktensor->order; ++n) {
-    struct pd_columns columns = pd_ktensor_columns(ktensor, n, first);
-    double divisor[PD_COLUMN_CHUNK];
-    for (int c = 0; c < count; ++c) {
-      bool turn = n == 0 && mantissa[c] < 0;
+  for (int c = 0; c < count; ++c) {
+    int exponent, more;
+    double mantissa = frexp(pd_ktensor_weight(ktensor, first + (uint64_t)c), &exponent);
+    for (int n = 0; n < ktensor->order; ++n) {
+      bool turn = n == 0 && mantissa < 0;
       double length = norms->length[n][c];
-      divisor[c] = turn ? -length : length;
-      int more;
-      mantissa[c] = frexp(fabs(mantissa[c]) * length, &more);
-      exponent[c] += more + norms->shift[n][c];
+      divisor[n][c] = turn ? -length : length;
+      mantissa = frexp(fabs(mantissa) * length, &more);
+      exponent += more + norms->shift[n][c];
     }
-    pd_columns_divide(&columns, divisor, norms->shift[n]);
+    set_weight(ktensor, first + (uint64_t)c, ldexp(mantissa, exponent));
   }
-  for (int c = 0; c < count; ++c)
-    set_weight(ktensor, first + (uint64_t)c, ldexp(mantissa[c], exponent[c]));
 }
 
 polyad_status pd_ktensor_normalize_shared(polyad_ktensor *ktensor, polyad_norm norm,
                                           const struct pd_ktensor_share *share) {
   struct chunk_norms norms;
+  double divisor[POLYAD_MAX_ORDER][PD_COLUMN_CHUNK];
   for (uint64_t first = 0; first < ktensor->rank; first += PD_COLUMN_CHUNK) {
     PD_TRY(find_column_norms(ktensor, norm == POLYAD_NORM_1, first, share, &norms));
-    divide_by_norms(ktensor, first, &norms);
+    find_divisors(ktensor, first, &norms, divisor);
+    for (int n = 0; n < ktensor->order; ++n) {
+      struct pd_columns columns = pd_ktensor_columns(ktensor, n, first);
+      pd_columns_divide(&columns, divisor[n], norms.shift[n]);
+    }
   }
   return POLYAD_OK;
 }
@@ -138,21 +143,38 @@ static int by_weight(const void *left, const void *right) {
   return a->place < b->place ? -1 : a->place > b->place;
 }
 
-/* Rows get their entries in another order; `copy` has room for a row. */
-#define PERMUTE_ROWS(type)                                                                         \
-  static void permute_##type(type *row, uint64_t rows, uint64_t rank,                              \
-                             const struct pd_component *order, type *copy) {                       \
+/* What becomes of the rows of a mode: entry r is divided by by[r].divisor 2^shift, where there is a
+ * `by`, and entry k is then what order[k].place says. */
+struct scale {
+  double one, other; /* 2^-shift */
+  double divisor;
+};
+
+/* `copy` has room for a row. */
+#define FORM_ROWS(type)                                                                            \
+  static void form_##type(type *row, uint64_t rows, uint64_t rank, const struct scale *by,         \
+                          const struct pd_component *order, type *copy) {                          \
     for (uint64_t i = 0; i < rows; ++i, row += rank) {                                             \
-      memcpy(copy, row, rank * sizeof *row);                                                       \
+      if (by == NULL)                                                                              \
+        memcpy(copy, row, rank * sizeof *row);                                                     \
+      else                                                                                         \
+        for (uint64_t r = 0; r < rank; ++r)                                                        \
+          copy[r] = (type)((double)row[r] * by[r].one * by[r].other / by[r].divisor);              \
       for (uint64_t r = 0; r < rank; ++r)                                                          \
         row[r] = copy[order[r].place];                                                             \
     }                                                                                              \
   }
-PERMUTE_ROWS(float)
-PERMUTE_ROWS(double)
+FORM_ROWS(float)
+FORM_ROWS(double)
 
-static void permute_rows(polyad_ktensor *ktensor, int mode, const struct pd_component *order,
-                         char *rows, int threads) {
+static int forming_threads(polyad_context *context, const polyad_ktensor *ktensor) {
+  uint64_t longest = pd_longest(ktensor->order, ktensor->dims);
+  return pd_threads_for(context, pd_mul_saturated(longest, ktensor->rank), 1 << 14);
+}
+
+/* `rows` has room for a row of each thread. */
+static void form_rows(polyad_ktensor *ktensor, int mode, const struct scale *by,
+                      const struct pd_component *order, char *rows, int threads) {
   uint64_t rank = ktensor->rank;
   size_t row_bytes = (size_t)rank * pd_type_bytes(ktensor->type);
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
@@ -162,25 +184,29 @@ static void permute_rows(polyad_ktensor *ktensor, int mode, const struct pd_comp
     uint64_t count = pd_part_begin(ktensor->dims[mode], part + 1, threads) - begin;
     void *first = (char *)ktensor->factor[mode] + begin * row_bytes;
     if (ktensor->type == POLYAD_F32)
-      permute_float(first, count, rank, order, copy);
+      form_float(first, count, rank, by, order, copy);
     else
-      permute_double(first, count, rank, order, copy);
+      form_double(first, count, rank, by, order, copy);
   }
 }
 
-void pd_ktensor_order(const polyad_ktensor *ktensor, struct pd_component *order) {
+/* Sorts the weights, and tells where each was; whether any moves. */
+static bool sort_weights(polyad_ktensor *ktensor, struct pd_component *order) {
+  bool moves = false;
   for (uint64_t r = 0; r < ktensor->rank; ++r)
     order[r] = (struct pd_component){pd_ktensor_weight(ktensor, r), r};
   qsort(order, (size_t)ktensor->rank, sizeof *order, by_weight);
+  for (uint64_t r = 0; r < ktensor->rank; ++r) {
+    set_weight(ktensor, r, order[r].weight);
+    moves = moves || order[r].place != r;
+  }
+  return moves;
 }
 
 polyad_status polyad_ktensor_arrange(polyad_context *context, polyad_ktensor *ktensor) {
   PD_ENTER(context);
   PD_EXPECT(context, ktensor != NULL, "no Kruskal tensor given (NULL)");
-  uint64_t longest = 0;
-  for (int n = 0; n < ktensor->order; ++n)
-    longest = ktensor->dims[n] > longest ? ktensor->dims[n] : longest;
-  int threads = pd_threads_for(context, pd_mul_saturated(longest, ktensor->rank), 1 << 14);
+  int threads = forming_threads(context, ktensor);
 
   polyad_status status = POLYAD_OK;
   struct pd_component *order = NULL;
@@ -188,78 +214,97 @@ polyad_status polyad_ktensor_arrange(polyad_context *context, polyad_ktensor *kt
   PD_TRY_CLEANUP(PD_NEW(context, ktensor->rank, &order));
   PD_TRY_CLEANUP(pd_alloc(context, pd_mul_saturated(ktensor->rank, (uint64_t)threads),
                           pd_type_bytes(ktensor->type), (void **)&rows));
-  pd_ktensor_order(ktensor, order);
-  for (uint64_t r = 0; r < ktensor->rank; ++r)
-    set_weight(ktensor, r, order[r].weight);
-  bool moves = false;
-  for (uint64_t r = 0; r < ktensor->rank; ++r)
-    moves = moves || order[r].place != r;
-  for (int n = 0; n < ktensor->order && moves; ++n)
-    permute_rows(ktensor, n, order, rows, threads);
+  if (sort_weights(ktensor, order))
+    for (int n = 0; n < ktensor->order; ++n)
+      form_rows(ktensor, n, NULL, order, rows, threads);
 
 cleanup:
   PD_FREE(context, rows, order);
   return status;
 }
 
-/* Of equal peaks the first member's counts. */
-static void join_member_peaks(const struct chunk_peaks *all, int size, int order,
-                              struct chunk_peaks *joined) {
-  *joined = all[0];
-  for (int k = 1; k < size; ++k)
+/* Columns of negative peak turn in pairs: turns[n][c] where column c of mode n does. */
+static void find_turns(int order, int count, const struct chunk_peaks *peaks,
+                       bool turns[POLYAD_MAX_ORDER][PD_COLUMN_CHUNK]) {
+  for (int c = 0; c < count; ++c) {
+    int negative = 0, turned = 0;
     for (int n = 0; n < order; ++n)
-      for (int c = 0; c < PD_COLUMN_CHUNK; ++c)
-        if (fabs(all[k].peak[n][c]) > fabs(joined->peak[n][c]))
-          joined->peak[n][c] = all[k].peak[n][c];
-}
-
-static polyad_status find_column_peaks(const polyad_ktensor *ktensor, uint64_t first,
-                                       const struct pd_ktensor_share *share,
-                                       struct chunk_peaks *peaks) {
-  void *all = NULL;
-  memset(peaks, 0, sizeof *peaks);
-  for (int n = 0; n < ktensor->order; ++n) {
-    struct pd_columns columns = own_columns(ktensor, n, first, share);
-    pd_columns_peak(&columns, peaks->peak[n]);
+      negative += peaks->peak[n][c] < 0;
+    for (int n = 0; n < order; ++n) {
+      turns[n][c] = peaks->peak[n][c] < 0 && turned < negative / 2 * 2;
+      turned += turns[n][c];
+    }
   }
-  if (share == NULL) return POLYAD_OK;
-  polyad_status status = ask_members(ktensor->context, share, peaks, sizeof *peaks, &all);
-  if (status == POLYAD_OK) join_member_peaks(all, share->size, ktensor->order, peaks);
-  pd_free(ktensor->context, all);
-  return status;
 }
 
-/* Columns of negative peak turn in pairs. */
 static void turn_pairs(polyad_ktensor *ktensor, uint64_t first, const struct chunk_peaks *peaks) {
   static const int no_shift[PD_COLUMN_CHUNK] = {0};
-  int negative[PD_COLUMN_CHUNK] = {0}, flipped[PD_COLUMN_CHUNK] = {0};
+  bool turns[POLYAD_MAX_ORDER][PD_COLUMN_CHUNK];
   int count = pd_ktensor_columns(ktensor, 0, first).count;
-  for (int n = 0; n < ktensor->order; ++n)
-    for (int c = 0; c < count; ++c)
-      negative[c] += peaks->peak[n][c] < 0;
+  find_turns(ktensor->order, count, peaks, turns);
   for (int n = 0; n < ktensor->order; ++n) {
     double divisor[PD_COLUMN_CHUNK] = {0};
     for (int c = 0; c < count; ++c)
-      if (peaks->peak[n][c] < 0 && flipped[c] < negative[c] / 2 * 2) {
-        divisor[c] = -1;
-        ++flipped[c];
-      }
+      if (turns[n][c]) divisor[c] = -1;
     struct pd_columns columns = pd_ktensor_columns(ktensor, n, first);
     pd_columns_divide(&columns, divisor, no_shift);
   }
 }
 
-polyad_status pd_ktensor_fix_signs_shared(polyad_ktensor *ktensor,
-                                          const struct pd_ktensor_share *share) {
+void polyad_ktensor_fix_signs(polyad_ktensor *ktensor) {
   struct chunk_peaks peaks;
   for (uint64_t first = 0; first < ktensor->rank; first += PD_COLUMN_CHUNK) {
-    PD_TRY(find_column_peaks(ktensor, first, share, &peaks));
+    for (int n = 0; n < ktensor->order; ++n) {
+      struct pd_columns columns = pd_ktensor_columns(ktensor, n, first);
+      pd_columns_peak(&columns, peaks.peak[n]);
+    }
     turn_pairs(ktensor, first, &peaks);
   }
-  return POLYAD_OK;
 }
 
-/* Alone nothing can fail. */
-void polyad_ktensor_fix_signs(polyad_ktensor *ktensor) {
-  (void)pd_ktensor_fix_signs_shared(ktensor, NULL);
+/* ---- all of it in two passes ------------------------------------------------------------------
+ */
+
+/* by[n * rank + r] of the columns of a chunk; sets their weights. A column of zeros stays. */
+static void find_scales(polyad_ktensor *ktensor, uint64_t first, struct chunk_norms *norms,
+                        struct scale *by) {
+  double divisor[POLYAD_MAX_ORDER][PD_COLUMN_CHUNK];
+  bool turns[POLYAD_MAX_ORDER][PD_COLUMN_CHUNK];
+  int count = pd_ktensor_columns(ktensor, 0, first).count;
+  find_divisors(ktensor, first, norms, divisor);
+  for (int n = 0; n < ktensor->order; ++n)
+    for (int c = 0; c < count; ++c)
+      if (divisor[n][c] < 0) norms->peaks.peak[n][c] = -norms->peaks.peak[n][c];
+  find_turns(ktensor->order, count, &norms->peaks, turns);
+  for (int n = 0; n < ktensor->order; ++n)
+    for (int c = 0; c < count; ++c) {
+      struct scale *scale = &by[(uint64_t)n * ktensor->rank + first + (uint64_t)c];
+      bool stays = divisor[n][c] == 0;
+      pd_columns_powers(stays ? 0 : norms->shift[n][c], &scale->one, &scale->other);
+      scale->divisor = stays ? 1 : turns[n][c] ? -divisor[n][c] : divisor[n][c];
+    }
+}
+
+polyad_status pd_ktensor_normal_form_shared(polyad_context *context, polyad_ktensor *ktensor,
+                                            const struct pd_ktensor_share *share,
+                                            struct pd_component *order) {
+  uint64_t rank = ktensor->rank;
+  int threads = forming_threads(context, ktensor);
+  struct chunk_norms norms;
+  struct scale *by = NULL;
+  char *rows = NULL;
+  polyad_status status = POLYAD_OK;
+  PD_TRY_CLEANUP(PD_NEW(context, pd_mul_saturated((uint64_t)ktensor->order, rank), &by));
+  PD_TRY_CLEANUP(pd_alloc(context, pd_mul_saturated(rank, (uint64_t)threads),
+                          pd_type_bytes(ktensor->type), (void **)&rows));
+  for (uint64_t first = 0; first < rank; first += PD_COLUMN_CHUNK) {
+    PD_TRY_CLEANUP(find_column_norms(ktensor, false, first, share, &norms));
+    find_scales(ktensor, first, &norms, by);
+  }
+  (void)sort_weights(ktensor, order);
+  for (int n = 0; n < ktensor->order; ++n)
+    form_rows(ktensor, n, by + (uint64_t)n * rank, order, rows, threads);
+cleanup:
+  PD_FREE(context, rows, by);
+  return status;
 }

@@ -35,12 +35,13 @@ static void find_lengths(const polyad_context *context, const struct pd_scaled_m
       columns[c] = 1;
     for (int n = 0; n < model->order; ++n) {
       double norm[PD_COLUMN_CHUNK];
+      double peak[PD_COLUMN_CHUNK];
       int exponent[PD_COLUMN_CHUNK]; /* zero: a scaled model is tame */
       struct pd_columns view = {context,     (void *)(uintptr_t)model->factor[n],
                                 model->type, model->dims[n],
                                 model->rank, first,
                                 count};
-      pd_columns_norm(&view, false, norm, exponent);
+      pd_columns_norm(&view, false, norm, exponent, peak);
       for (int c = 0; c < count; ++c)
         columns[c] *= ldexp(norm[c], exponent[c]);
     }

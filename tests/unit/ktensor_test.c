@@ -281,12 +281,17 @@ static void share_and_compare(polyad_type type, polyad_norm norm) {
     int k = omp_get_thread_num();
 #pragma omp single
     threads = omp_get_num_threads();
-    status[k] = pd_ktensor_normalize_shared(part[k], norm, &share[k]);
-    if (status[k] == POLYAD_OK) status[k] = pd_ktensor_fix_signs_shared(part[k], &share[k]);
+    struct pd_component order[70];
+    status[k] = norm == POLYAD_NORM_1
+                    ? pd_ktensor_normalize_shared(part[k], norm, &share[k])
+                    : pd_ktensor_normal_form_shared(context, part[k], &share[k], order);
   }
   assert_int_equal(threads, SHARERS);
   polyad_ktensor_normalize(whole, norm);
-  polyad_ktensor_fix_signs(whole);
+  if (norm == POLYAD_NORM_2) {
+    assert_int_equal(polyad_ktensor_arrange(context, whole), POLYAD_OK);
+    polyad_ktensor_fix_signs(whole);
+  }
   for (int k = 0; k < SHARERS; ++k) {
     assert_int_equal(status[k], POLYAD_OK);
     compare_part(part[k], k, whole, type == POLYAD_F32 ? FLT_EPSILON : DBL_EPSILON);
@@ -304,6 +309,45 @@ static void members_normalize_what_they_share(void **state) {
   }
 }
 
+static polyad_ktensor *copy_of(const polyad_ktensor *model) {
+  polyad_ktensor *copy;
+  assert_int_equal(polyad_ktensor_create(context, model->order, model->dims, model->rank,
+                                         model->type, &copy),
+                   POLYAD_OK);
+  size_t bytes = pd_type_bytes(model->type) * model->rank;
+  memcpy(copy->weights, model->weights, bytes);
+  for (int n = 0; n < model->order; ++n)
+    memcpy(copy->factor[n], model->factor[n], bytes * model->dims[n]);
+  return copy;
+}
+
+/* The same bits as the three calls, and the places that components have come from. */
+static void two_passes_make_the_normal_form(void **state) {
+  (void)state;
+  for (int type = POLYAD_F32; type <= POLYAD_F64; ++type)
+    for (int threads = 1; threads <= 3; threads += 2) {
+      polyad_ktensor *model = wide_model((polyad_type)type), *expected = copy_of(model);
+      polyad_ktensor *sorted = copy_of(model);
+      struct pd_component order[70];
+      assert_int_equal(polyad_set_threads(context, threads), POLYAD_OK);
+      assert_int_equal(pd_ktensor_normal_form_shared(context, model, NULL, order), POLYAD_OK);
+      polyad_ktensor_normalize(expected, POLYAD_NORM_2);
+      polyad_ktensor_normalize(sorted, POLYAD_NORM_2);
+      assert_int_equal(polyad_ktensor_arrange(context, expected), POLYAD_OK);
+      polyad_ktensor_fix_signs(expected);
+      size_t bytes = pd_type_bytes((polyad_type)type) * 70;
+      assert_memory_equal(model->weights, expected->weights, bytes);
+      for (int n = 0; n < 3; ++n)
+        assert_memory_equal(model->factor[n], expected->factor[n], bytes * model->dims[n]);
+      for (uint64_t r = 0; r < 70; ++r)
+        assert_true(get(sorted->weights, sorted->type, order[r].place) ==
+                    get(model->weights, model->type, r));
+      polyad_ktensor_destroy(model);
+      polyad_ktensor_destroy(expected);
+      polyad_ktensor_destroy(sorted);
+    }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -316,6 +360,7 @@ int main(void) {
       TEST(arranging_is_stable),
       TEST(signs_are_fixed_in_pairs),
       TEST(members_normalize_what_they_share),
+      TEST(two_passes_make_the_normal_form),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
