@@ -45,10 +45,8 @@ polyad_status pd_factor_create(polyad_context *context, const struct pd_device *
 polyad_status pd_matrix_over_host(polyad_context *context, const struct pd_device *device,
                                   polyad_type type, uint64_t rows, uint64_t columns, void *host,
                                   struct pd_matrix *matrix) {
-  if (!device->functions->host_memory) {
-    PD_TRY(pd_factor_create(context, device, type, rows, columns, matrix));
-    return pd_matrix_from_host(context, matrix, host);
-  }
+  if (!device->functions->host_memory)
+    return pd_factor_create(context, device, type, rows, columns, matrix);
   *matrix = (struct pd_matrix){.device = device,
                                .type = type,
                                .rows = rows,
