@@ -53,13 +53,43 @@ polyad_status pd_cuda_build_allocate(polyad_context *context, struct pd_build *b
                           (void **)&build->numbers);
 }
 
+enum {
+  HALVES = 4,             /* arrays of 2-byte words that one array of keys has room for */
+  WORTH_HALVING = 1 << 20 /* nonzeros; fewer arrive before a kernel could start */
+};
+
+/* Indices of modes shorter than 2^16 cross as words of 2 bytes, into the memory of the keys. */
 static polyad_status cuda_build_bring(polyad_context *context, const polyad_tensor *tensor,
                                       struct pd_build *build) {
-  for (int n = 0; n < build->order; ++n)
-    PD_TRY(pd_cuda_upload(context, build->device, build->nnz, sizeof *build->index[n],
-                          tensor->index[n], (void **)&build->index[n]));
-  return pd_cuda_upload(context, build->device, build->nnz, pd_type_bytes(build->type),
-                        tensor->values, &build->values);
+  struct pd_cuda_array arrays[POLYAD_MAX_ORDER + 1];
+  uint16_t *half[POLYAD_MAX_ORDER] = {NULL};
+  uint64_t nnz = build->nnz;
+  int halves = 0, order = build->order;
+  for (int n = 0; n < order; ++n) {
+    PD_TRY(pd_cuda_allocate(context, build->device, nnz, sizeof *build->index[n],
+                            (void **)&build->index[n]));
+    if (build->dims[n] <= 1 << 16 && nnz >= WORTH_HALVING && halves < 2 * HALVES) {
+      half[n] = (uint16_t *)build->keys[halves / HALVES] + (uint64_t)(halves % HALVES) * nnz;
+      ++halves;
+    }
+    arrays[n] = (struct pd_cuda_array){.to = build->index[n],
+                                       .from_host = tensor->index[n],
+                                       .bytes = nnz * sizeof *build->index[n]};
+    if (half[n] != NULL) arrays[n].to = half[n];
+    if (half[n] != NULL) arrays[n].bytes = nnz * sizeof *half[n];
+    arrays[n].halves = half[n] != NULL;
+  }
+  PD_TRY(
+      pd_cuda_allocate(context, build->device, nnz, pd_type_bytes(build->type), &build->values));
+  arrays[order] = (struct pd_cuda_array){.to = build->values,
+                                         .from_host = tensor->values,
+                                         .bytes = nnz * pd_type_bytes(build->type)};
+  PD_TRY(pd_cuda_copy_all_in(context, build->device, order + 1, arrays));
+  PD_CUDA_ENTER(context, build->device);
+  for (int n = 0; n < order; ++n)
+    if (half[n] != NULL)
+      PD_TRY(PD_CUDA(context, state, pd_gpu_build_widen(half[n], nnz, build->index[n], stream)));
+  return POLYAD_OK;
 }
 
 static polyad_status open_build(polyad_context *context, const struct pd_device *device,

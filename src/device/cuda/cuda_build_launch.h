@@ -197,6 +197,9 @@ cudaError_t pd_gpu_build_number(const struct pd_gpu_build_tuples *of, void *temp
                                 size_t *bytes, cudaStream_t stream);
 /** Then tuple_of and tuple_index. */
 cudaError_t pd_gpu_build_name_tuples(const struct pd_gpu_build_tuples *of, cudaStream_t stream);
+/** to[p] = from[p]. */
+cudaError_t pd_gpu_build_widen(const uint16_t *from, uint64_t count, uint32_t *to,
+                               cudaStream_t stream);
 /** `count` ones of 4 or 8 bytes. */
 cudaError_t pd_gpu_build_ones(void *values, int value_bytes, uint64_t count, cudaStream_t stream);
 

@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 
 /** Pinned memory that transfers go through: buffers of two per thread that copies. */
-enum { PD_CUDA_STAGES = 16, PD_CUDA_STAGE_BYTES = 2 << 20 };
+enum { PD_CUDA_STAGES = 32, PD_CUDA_STAGE_BYTES = 1 << 20 };
 
 /** One allocation on the device, in a list, so that releasing knows its size. */
 struct pd_cuda_block {
