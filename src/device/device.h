@@ -174,8 +174,8 @@ uint64_t pd_factor_copy_bytes(const struct pd_device *device, polyad_type type, 
 polyad_status pd_factor_create(polyad_context *context, const struct pd_device *device,
                                polyad_type type, uint64_t rows, uint64_t columns,
                                struct pd_matrix *matrix);
-/** A factor of zeros with a host array of zeros of its size: it is the array where the device can use
- *  that (changes then go straight there), else it lies on the device. */
+/** A factor of zeros with a host array of zeros of its size: it is the array where the device can
+ * use that (changes then go straight there), else it lies on the device. */
 polyad_status pd_matrix_over_host(polyad_context *context, const struct pd_device *device,
                                   polyad_type type, uint64_t rows, uint64_t columns, void *host,
                                   struct pd_matrix *matrix);

@@ -5,8 +5,8 @@
 #include "core/core.h"
 
 #define PD_CHECKPOINT_MAGIC "polyadCK"
-/* Version 2: all methods save through one frame, and fits with their bounds. Version 3: the hash of a
- * long tensor is made from those of its blocks. */
+/* Version 2: all methods save through one frame, and fits with their bounds. Version 3: the hash of
+ * a long tensor is made from those of its blocks. */
 enum { PD_CHECKPOINT_VERSION = 3, PD_CHECKPOINT_BYTE_ORDER = 0x01020304 };
 
 struct pd_checkpoint_head {

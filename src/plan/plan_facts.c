@@ -34,8 +34,8 @@ polyad_status pd_plan_check_counts(polyad_context *context, const polyad_plan *p
                  place, plan->negative.value, method, pd_shown_mode(context, 0));
 }
 
-/* The sum is formed in this many parts whatever the number of threads, each in several lanes that do
- * not wait for each other: the order of additions is always the same. */
+/* The sum is formed in this many parts whatever the number of threads, each in several lanes that
+ * do not wait for each other: the order of additions is always the same. */
 enum { PARTS = 256, LANES = 8, THREAD_GRAIN = 1 << 15 };
 
 /* Sum of the values from `first` to `end` times `up` and `down`, and whether some are negative. */

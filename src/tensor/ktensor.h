@@ -37,8 +37,8 @@ struct pd_ktensor_share {
 polyad_status pd_ktensor_normalize_shared(polyad_ktensor *ktensor, polyad_norm norm,
                                           const struct pd_ktensor_share *share);
 /** polyad_ktensor_normalize() of the whole model by 2-norms, then polyad_ktensor_arrange() and
- *  polyad_ktensor_fix_signs(), in two passes over its rows. order[k].place is where the component at
- *  place k was. */
+ *  polyad_ktensor_fix_signs(), in two passes over its rows. order[k].place is where the component
+ * at place k was. */
 polyad_status pd_ktensor_normal_form_shared(polyad_context *context, polyad_ktensor *ktensor,
                                             const struct pd_ktensor_share *share,
                                             struct pd_component *order);

@@ -311,9 +311,9 @@ static void members_normalize_what_they_share(void **state) {
 
 static polyad_ktensor *copy_of(const polyad_ktensor *model) {
   polyad_ktensor *copy;
-  assert_int_equal(polyad_ktensor_create(context, model->order, model->dims, model->rank,
-                                         model->type, &copy),
-                   POLYAD_OK);
+  assert_int_equal(
+      polyad_ktensor_create(context, model->order, model->dims, model->rank, model->type, &copy),
+      POLYAD_OK);
   size_t bytes = pd_type_bytes(model->type) * model->rank;
   memcpy(copy->weights, model->weights, bytes);
   for (int n = 0; n < model->order; ++n)

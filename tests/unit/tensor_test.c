@@ -464,13 +464,20 @@ static void the_hash_of_a_long_tensor_sees_all_of_it(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-      TEST(sorts_and_infers_dims),        TEST(layouts_agree),
-      TEST(zeros_are_kept_when_asked),    TEST(many_zeros_are_counted),
-      TEST(values_may_be_left_out),       TEST(repeats_follow_the_policy),
-      TEST(sums_keep_the_order_given),    TEST(infinite_sums_are_errors),
-      TEST(merging_in_parallel_is_exact), TEST(every_order_works),
-      TEST(long_coordinates_are_sorted),  TEST(long_modes_use_wide_indices),
-      TEST(empty_tensors_are_legal),      TEST(bad_input_is_named),
+      TEST(sorts_and_infers_dims),
+      TEST(layouts_agree),
+      TEST(zeros_are_kept_when_asked),
+      TEST(many_zeros_are_counted),
+      TEST(values_may_be_left_out),
+      TEST(repeats_follow_the_policy),
+      TEST(sums_keep_the_order_given),
+      TEST(infinite_sums_are_errors),
+      TEST(merging_in_parallel_is_exact),
+      TEST(every_order_works),
+      TEST(long_coordinates_are_sorted),
+      TEST(long_modes_use_wide_indices),
+      TEST(empty_tensors_are_legal),
+      TEST(bad_input_is_named),
       TEST(the_hash_of_a_long_tensor_sees_all_of_it),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

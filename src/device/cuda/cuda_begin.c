@@ -1,7 +1,7 @@
-/* Making the driver's context of a GPU takes a tenth of a second, and pinning the memory of transfers
- * a fiftieth. A thread does both as soon as the GPU is chosen, while the program reads its tensor;
- * whoever enters the device before that has ended waits in the driver. A process must not end while
- * the thread is in the driver, which the end takes to pieces: it is joined first. */
+/* Making the driver's context of a GPU takes a tenth of a second, and pinning the memory of
+ * transfers a fiftieth. A thread does both as soon as the GPU is chosen, while the program reads
+ * its tensor; whoever enters the device before that has ended waits in the driver. A process must
+ * not end while the thread is in the driver, which the end takes to pieces: it is joined first. */
 #include "device/cuda/cuda_copy.h"
 #include <stdlib.h>
 

@@ -79,11 +79,9 @@ static polyad_status cuda_build_bring(polyad_context *context, const polyad_tens
     if (half[n] != NULL) arrays[n].bytes = nnz * sizeof *half[n];
     arrays[n].halves = half[n] != NULL;
   }
-  PD_TRY(
-      pd_cuda_allocate(context, build->device, nnz, pd_type_bytes(build->type), &build->values));
-  arrays[order] = (struct pd_cuda_array){.to = build->values,
-                                         .from_host = tensor->values,
-                                         .bytes = nnz * pd_type_bytes(build->type)};
+  PD_TRY(pd_cuda_allocate(context, build->device, nnz, pd_type_bytes(build->type), &build->values));
+  arrays[order] = (struct pd_cuda_array){
+      .to = build->values, .from_host = tensor->values, .bytes = nnz * pd_type_bytes(build->type)};
   PD_TRY(pd_cuda_copy_all_in(context, build->device, order + 1, arrays));
   PD_CUDA_ENTER(context, build->device);
   for (int n = 0; n < order; ++n)

@@ -13,7 +13,7 @@ enum { CHUNK = 64, SHARED_COUNTS = 8192, COUNTING_BLOCKS = 2048 };
 /* ---- arrays from the host -------------------------------------------------------------------- */
 
 static __global__ void __launch_bounds__(THREADS)
-    widen(const uint16_t *from, uint64_t count, uint32_t *to) {
+    widen_halves(const uint16_t *from, uint64_t count, uint32_t *to) {
   uint64_t p = own_place();
   if (p < count) to[p] = from[p];
 }
@@ -22,7 +22,7 @@ extern "C" cudaError_t pd_gpu_build_widen(const uint16_t *from, uint64_t count, 
                                           cudaStream_t stream) {
   unsigned blocks;
   if (!blocks_for(count, &blocks)) return cudaErrorInvalidConfiguration;
-  if (blocks > 0) widen<<<blocks, THREADS, 0, stream>>>(from, count, to);
+  if (blocks > 0) widen_halves<<<blocks, THREADS, 0, stream>>>(from, count, to);
   return cudaGetLastError();
 }
 

@@ -1,7 +1,7 @@
 /* Transfers go through a ring of small pinned buffers, since pinning the arrays themselves takes
- * longer than copying them. The arrays of a long transfer are cut into pieces of one buffer each, and
- * a few threads take the pieces in turn: each has two buffers, and fills or empties one while the GPU
- * is busy with the other. One thread alone copies at a fraction of the bus's rate. */
+ * longer than copying them. The arrays of a long transfer are cut into pieces of one buffer each,
+ * and a few threads take the pieces in turn: each has two buffers, and fills or empties one while
+ * the GPU is busy with the other. One thread alone copies at a fraction of the bus's rate. */
 #include "device/cuda/cuda_copy.h"
 #include <string.h>
 
@@ -104,9 +104,9 @@ static void move_in(struct transfer *transfer, int first_stage) {
     cudaEvent_t idle = transfer->state->stage_free[stage];
     if (!WORKS(transfer, cudaEventSynchronize(idle))) return;
     fill_stage(stage_of(transfer, stage), &piece);
-    if (!WORKS(transfer, cudaMemcpyAsync((char *)piece.array->to + piece.at,
-                                         stage_of(transfer, stage), piece.part,
-                                         cudaMemcpyHostToDevice, transfer->stream)))
+    if (!WORKS(transfer,
+               cudaMemcpyAsync((char *)piece.array->to + piece.at, stage_of(transfer, stage),
+                               piece.part, cudaMemcpyHostToDevice, transfer->stream)))
       return;
     if (!WORKS(transfer, cudaEventRecord(idle, transfer->stream))) return;
   }
