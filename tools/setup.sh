@@ -18,7 +18,7 @@ build=(gcc libc6-dev make cmake ninja-build pkg-config libopenblas0 libdeflate-d
 check=(g++ gfortran bats bash-completion zsh fish gzip zstd man-db mandoc python3-dev python3-venv
   python3-cffi python3-numpy python3-pytest python3-jsonschema python3-matplotlib python3-scipy
   python3-pandas ocl-icd-libopencl1 opencl-headers pocl-opencl-icd libopenmpi-dev openmpi-bin python3-mpi4py procps)
-all=(git abigail-tools clang llvm clang-format clang-tidy libomp-dev cppcheck doxygen shellcheck
+all=(git abigail-tools clang lld llvm clang-format clang-tidy libomp-dev cppcheck doxygen shellcheck
   gcovr ccache valgrind libopenblas0-openmp chromium mkdocs debhelper
   dh-python dpkg-dev help2man libmpich-dev lintian)
 
