@@ -210,6 +210,7 @@ def test_cpd_restarts_keep_the_best(polyad):
     assert fits[1] >= fits[0]
 
 
+@pytest.mark.plain
 def test_cpd_max_seconds(polyad):
     result = polyad.json("cpd", UBER, "-r", "8", "--tol", "0", "--max-iters", "100000",
                          "--max-seconds", "0.2")

@@ -341,6 +341,7 @@ def test_a_share_is_kept(polyad, energy, precision, exact):
         math.prod(found["ranks"]) < math.prod(found["dims"]))
 
 
+@pytest.mark.plain  # a minute of the loops that the others run
 def test_ranks_of_chicago(polyad):
     """95 x 10 x 16 x 5 = 76,000 cells keep 0.203."""
     result = polyad.ok("tucker", ROOT / "data/chicago-crime-2022.tns.gz", "-r", "auto:0.2",
@@ -352,6 +353,7 @@ def test_ranks_of_chicago(polyad):
     assert result.err.count("its first singular vectors keep of the squared norm: 1: 0.") == 4
 
 
+@pytest.mark.plain
 def test_share_out_of_reach(polyad):
     """No model can keep more than the leading singular vectors of one mode do."""
     polyad.ok("generate", "x.ptn", "--dims", "3000,2500,2000", "--nnz", "100000", "--seed", "1")

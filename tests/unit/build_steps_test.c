@@ -122,8 +122,10 @@ static void test_same_storage(void **state) {
   assert_int_equal(polyad_context_create(&context), POLYAD_OK);
   for (size_t b = 0; b < sizeof built / sizeof *built; ++b)
     for (size_t c = 0; c < built_case_count; ++c) {
-      compare(context, &built[b], &built_cases[c], POLYAD_F32, 32);
-      compare(context, &built[b], &built_cases[c], POLYAD_F64, 1);
+      if (!TEST_SANITIZED || (b + c) % 2 == 0)
+        compare(context, &built[b], &built_cases[c], POLYAD_F32, 32);
+      if (!TEST_SANITIZED || (b + c) % 2 != 0)
+        compare(context, &built[b], &built_cases[c], POLYAD_F64, 1);
     }
   assert_int_equal(polyad_memory_in_use(context), 0);
   polyad_context_destroy(context);

@@ -117,6 +117,7 @@ static void turns_change_nothing(void **state) {
   polyad_set_log(context, POLYAD_LOG_WARNING, keep_warning, NULL);
   for (int odd = 0; odd < ODD_LINES; ++odd)
     for (size_t k = 0; k < sizeof places / sizeof *places; ++k) {
+      if (TEST_SANITIZED && ((size_t)odd + k) % 2 != 0) continue;
       write_text(odd_lines[odd], places[k], odd % 2 == 0);
       check_part(0, 1);
       for (int part = 0; part < PARTS; ++part)

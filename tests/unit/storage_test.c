@@ -123,9 +123,12 @@ static void test_there_and_back(void **state) {
   for (int f = 0; f < pd_format_count(); ++f) {
     const struct polyad_format *format = pd_format_at(f);
     int moved = 0;
-    for (size_t c = 0; c < built_case_count; ++c)
+    for (size_t c = 0; c < built_case_count; ++c) {
+      if (TEST_SANITIZED && (c + 2 * (size_t)f) % 4 > 1) continue;
       each_variant(format, &built_cases[c], c % 2 == 0 ? POLYAD_F32 : POLYAD_F64, &moved);
-    if (moved < 5) fail_msg("%s has moved in %d cases only", format->name, moved);
+    }
+    if (moved < (TEST_SANITIZED ? 3 : 5))
+      fail_msg("%s has moved in %d cases only", format->name, moved);
   }
 }
 
