@@ -12,8 +12,8 @@
  *  count, and copies of others' change as their owner's do. All have the same weights then. */
 polyad_status pd_model_normalize(polyad_context *context, const polyad_plan *plan, polyad_norm norm,
                                  polyad_ktensor *model);
-/** polyad_ktensor_normalize() by 2-norms, polyad_ktensor_arrange() and polyad_ktensor_fix_signs() of
- *  all rows, likewise, in two passes over them. order[r].place is where component r was. */
+/** polyad_ktensor_normalize() by 2-norms, polyad_ktensor_arrange() and polyad_ktensor_fix_signs()
+ *  of all rows, likewise, in two passes over them. order[r].place is where component r was. */
 polyad_status pd_model_normal_form(polyad_context *context, const polyad_plan *plan,
                                    polyad_ktensor *model, struct pd_component *order);
 /** Makes a team's whole model on member 0 from the rows that the members own. `whole` stays as it
