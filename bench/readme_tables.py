@@ -246,9 +246,21 @@ def whole_gpu():
                   "first factors, end and writing", "times as fast as 3985a2a"], rows)
 
 
+def building_gpu():
+    """Building on a GPU of arrays in the host's memory."""
+    rows = []
+    for name in ("uber", "nell-2", "delicious", "nell-1", "twitch"):
+        record = load("h200", f"build_{name}.json")
+        taken = {row["format"]: 1e3 * row["median_seconds"] for row in record["results"]}
+        rows.append([name, f"{record['nnz'] / 1e6:.3g} M", str(record["order"]),
+                     *(f"{taken[which]:.3g}" for which in ("modecopy", "twotree"))])
+    return table(["", "nonzeros", "modes", "`modecopy`", "`twotree`"], rows)
+
+
 PAGES = {"README.md": {"gpu-least": gpu_least, "cpu": cpu},
          os.path.join("docs", "measured.md"): {"gpu": gpu, "fibers": fibers, "iterations": iterations, "whole": whole,
-                                               "whole-gpu": whole_gpu}}
+                                               "whole-gpu": whole_gpu,
+                                               "building-gpu": building_gpu}}
 
 
 def filled(page, text):
