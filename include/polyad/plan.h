@@ -166,7 +166,8 @@ typedef struct polyad_team_info {
   int grid[POLYAD_MAX_ORDER]; /**< ranges that each mode is cut into: their product is `size` */
   uint64_t nnz;               /**< nonzeros of this member */
   uint64_t most_nnz;          /**< of the member that has most */
-  uint64_t rows_read;         /**< rows of all factors that this member's nonzeros need */
+  uint64_t rows_read;         /**< rows of all factors that this member has: its nonzeros need
+                                   them, or it owns them and nobody's do */
   uint64_t rows_owned;        /**< rows that it updates */
   uint64_t bytes_format;      /**< polyad_plan_bytes() */
   uint64_t peak_bytes;        /**< polyad_memory_peak() of its context */

@@ -61,7 +61,8 @@ typedef struct polyad_scale {
   int size;                   /**< processes */
   int grid[POLYAD_MAX_ORDER]; /**< ranges that each mode is cut into: their product is `size` */
   uint64_t most_nnz;          /**< nonzeros of the process that has most */
-  uint64_t most_rows_read;    /**< the most rows of all factors that a process's nonzeros need */
+  uint64_t most_rows_read;    /**< the most rows of all factors that a process has: its nonzeros
+                                   need them, or it owns them and nobody's do */
   uint64_t most_rows_owned;   /**< the most rows that a process updates */
   uint64_t most_bytes_sent;   /**< the most that a process sends in an iteration: its rows */
   uint64_t bytes_sent;        /**< by all processes in an iteration: their rows */
