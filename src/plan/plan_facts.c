@@ -74,14 +74,14 @@ static void look_at_values(polyad_plan *plan, const polyad_tensor *tensor) {
                     ? sum_of_values(tensor, POLYAD_F64, first, end, scale, &negative[part])
                     : sum_of_values(tensor, POLYAD_F32, first, end, scale, &negative[part]);
   }
+  int first_negative = 0;
+  while (first_negative < PARTS && !negative[first_negative])
+    ++first_negative;
   plan->sum = 0;
-  int part = PARTS;
-  for (int k = PARTS - 1; k >= 0; --k)
-    if (negative[k]) part = k;
-  for (int k = 0; k < PARTS; ++k)
-    plan->sum += sum[k];
-  if (part == PARTS) return;
-  uint64_t p = pd_part_begin(tensor->nnz, part, PARTS);
+  for (int part = 0; part < PARTS; ++part)
+    plan->sum += sum[part];
+  if (first_negative == PARTS) return;
+  uint64_t p = pd_part_begin(tensor->nnz, first_negative, PARTS);
   while (pd_tensor_value(tensor, p) >= 0)
     ++p;
   plan->negative.found = true;

@@ -70,23 +70,14 @@ static void take_values(const struct pd_stream *stream, int exponent, double *va
 _Static_assert((int)PD_PTN_BLOCK_ENTRIES == (int)PD_HASH_BLOCK_ITEMS,
                "the hash of a tensor is made from its file's blocks");
 
-static void hash_block(const struct pd_stream *stream, const void *items, size_t bytes,
-                       struct pd_wide_hash *hash) {
-  uint64_t count = stream->file.count;
-  uint64_t found = stream->nnz > PD_HASH_BLOCK_ITEMS ? pd_hash_block(items, count, bytes) : 0;
-  if (stream->nnz > PD_HASH_BLOCK_ITEMS)
-    pd_hash_items(hash, &found, 1, sizeof found);
-  else
-    pd_hash_items(hash, items, count, bytes);
-}
-
-/* The values that are hashed are those of the plan's type. */
+/* The values that are hashed are those of the plan's type: where that is float32 they take the
+ * first half of the array. */
 static void hash_values(const struct pd_stream *stream, double *values, struct pd_wide_hash *hash) {
   for (uint64_t p = 0; p < stream->file.count && stream->type == POLYAD_F32; ++p) {
     float narrow = (float)values[p];
     memcpy((char *)values + p * sizeof narrow, &narrow, sizeof narrow);
   }
-  hash_block(stream, values, pd_type_bytes(stream->type), hash);
+  pd_hash_add_block(hash, stream->nnz, values, stream->file.count, pd_type_bytes(stream->type));
 }
 
 /* polyad_tensor_hash() of the tensor, which takes all indices of a mode before the next mode's, and
@@ -106,7 +97,8 @@ static polyad_status hash_arrays(polyad_context *context, struct pd_stream *stre
       if (pd_cancelled(context)) return pd_fail(context, POLYAD_CANCELLED, "reading was cancelled");
       PD_TRY(pd_ptn_blocks_section(&stream->file, s, block));
       if (s < stream->order) {
-        hash_block(stream, stream->file.array[s], stream->file.header.index_bytes[s], &hash);
+        pd_hash_add_block(&hash, stream->nnz, stream->file.array[s], stream->file.count,
+                          stream->file.header.index_bytes[s]);
         continue;
       }
       int exponent;

@@ -26,4 +26,15 @@ static inline uint64_t pd_hash_block(const void *items, uint64_t count, size_t b
   return pd_wide_hash_end(&hash);
 }
 
+/** Adds the next block of an array of `all` items, which may be all there is. */
+static inline void pd_hash_add_block(struct pd_wide_hash *hash, uint64_t all, const void *items,
+                                     uint64_t count, size_t bytes) {
+  if (all <= PD_HASH_BLOCK_ITEMS) {
+    pd_hash_items(hash, items, count, bytes);
+    return;
+  }
+  uint64_t found = pd_hash_block(items, count, bytes);
+  pd_hash_items(hash, &found, 1, sizeof found);
+}
+
 #endif

@@ -143,8 +143,8 @@ static int by_weight(const void *left, const void *right) {
   return a->place < b->place ? -1 : a->place > b->place;
 }
 
-/* What becomes of the rows of a mode: entry r is divided by by[r].divisor 2^shift, where there is a
- * `by`, and entry k is then what order[k].place says. */
+/* How a row comes to its form: each entry r is divided by by[r].divisor times 2^shift, or stays
+ * where there is no `by`; then the entry at order[k].place goes to place k. */
 struct scale {
   double one, other; /* 2^-shift */
   double divisor;

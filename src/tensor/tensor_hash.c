@@ -27,7 +27,7 @@ static void hash_array(struct pd_wide_hash *hash, const polyad_tensor *tensor, c
   if (tensor->nnz > PD_HASH_BLOCK_ITEMS)
     hash_long(hash, tensor, items, bytes);
   else
-    pd_hash_items(hash, items, tensor->nnz, bytes);
+    pd_hash_add_block(hash, tensor->nnz, items, tensor->nnz, bytes);
 }
 
 uint64_t polyad_tensor_hash(const polyad_tensor *tensor) {
