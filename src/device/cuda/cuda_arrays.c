@@ -248,7 +248,7 @@ static polyad_status arrays_make(polyad_context *context, const polyad_tensor_in
                                   "a mode is longer than %d; expected shorter modes for arrays on "
                                   "a device",
                                   INT32_MAX);
-  PD_TRY(pd_cuda_build_allocate(context, build));
+  PD_TRY(pd_cuda_build_allocate(context, build, false));
   return sort_and_merge(context, build, input, there);
 }
 

@@ -30,27 +30,53 @@ void pd_cuda_build_close(polyad_context *context, struct pd_build *build) {
   for (int n = 0; n < POLYAD_MAX_ORDER; ++n)
     if ((build->borrowed >> n & 1) == 0) pd_cuda_release(context, device, build->index[n]);
   if (!build->lent_values) pd_cuda_release(context, device, build->values);
-  for (int k = 0; k < 2 && !build->child; ++k) {
-    pd_cuda_release(context, device, build->keys[k]);
-    pd_cuda_release(context, device, build->permutation[k]);
-  }
-  pd_cuda_release(context, device, build->degree);
-  if (!build->child) pd_cuda_release(context, device, build->numbers);
+  if (build->child) pd_cuda_release(context, device, build->degree);
+  pd_cuda_release(context, device, build->block);
   pd_cuda_release(context, device, build->temporary);
   pd_cuda_services->free(context, build);
 }
 
-polyad_status pd_cuda_build_allocate(polyad_context *context, struct pd_build *build) {
-  const struct pd_device *device = build->device;
-  for (int k = 0; k < 2; ++k) {
-    PD_TRY(pd_cuda_allocate(context, device, build->nnz, sizeof(uint64_t), &build->keys[k]));
-    PD_TRY(pd_cuda_allocate(context, device, build->nnz, sizeof *build->permutation[k],
-                            (void **)&build->permutation[k]));
+/* An array of the block: where its address goes, and its length. */
+struct part {
+  void **at;
+  uint64_t count, size;
+};
+
+/* Arrays begin at multiples of this many bytes. */
+enum { BLOCK_STEP = 256, MOST_PARTS = POLYAD_MAX_ORDER + 7 };
+
+static polyad_status allocate_parts(polyad_context *context, struct pd_build *build,
+                                    const struct part *parts, int count) {
+  uint64_t bytes[MOST_PARTS], total = 0;
+  for (int k = 0; k < count; ++k) {
+    bytes[k] = pd_mul_saturated(parts[k].count, parts[k].size);
+    bytes[k] = pd_add_saturated(bytes[k], BLOCK_STEP - 1) / BLOCK_STEP * BLOCK_STEP;
+    total = pd_add_saturated(total, bytes[k]);
   }
-  PD_TRY(pd_cuda_allocate(context, device, pd_longest(build->order, build->dims),
-                          sizeof *build->degree, (void **)&build->degree));
-  return pd_cuda_allocate(context, device, NUMBERS, sizeof *build->numbers,
-                          (void **)&build->numbers);
+  PD_TRY(pd_cuda_allocate(context, build->device, total, 1, &build->block));
+  char *next = build->block;
+  for (int k = 0; k < count; next += bytes[k], ++k)
+    *parts[k].at = next;
+  return POLYAD_OK;
+}
+
+polyad_status pd_cuda_build_allocate(polyad_context *context, struct pd_build *build, bool arrays) {
+  uint64_t nnz = build->nnz, longest = pd_longest(build->order, build->dims);
+  struct part parts[MOST_PARTS] = {{&build->keys[0], nnz, sizeof(uint64_t)},
+                                   {&build->keys[1], nnz, sizeof(uint64_t)},
+                                   {(void **)&build->permutation[0], nnz, sizeof(uint32_t)},
+                                   {(void **)&build->permutation[1], nnz, sizeof(uint32_t)},
+                                   {(void **)&build->degree, longest, sizeof(uint32_t)},
+                                   {(void **)&build->numbers, NUMBERS, sizeof(uint64_t)},
+                                   {&build->values, nnz, pd_type_bytes(build->type)}};
+  int count = arrays ? 7 : 6;
+  for (int n = 0; n < build->order && arrays; ++n)
+    parts[count++] = (struct part){(void **)&build->index[n], nnz, sizeof(uint32_t)};
+  if (arrays) {
+    build->borrowed = (UINT64_C(1) << build->order) - 1;
+    build->lent_values = true;
+  }
+  return allocate_parts(context, build, parts, count);
 }
 
 /* Fewer nonzeros than this cross as they are, in some 100 us; the number was chosen, not measured.
@@ -66,22 +92,18 @@ static polyad_status cuda_build_bring(polyad_context *context, const polyad_tens
   uint64_t nnz = build->nnz;
   int halves = 0, order = build->order;
   for (int n = 0; n < order; ++n) {
-    PD_TRY(pd_cuda_allocate(context, build->device, nnz, sizeof *build->index[n],
-                            (void **)&build->index[n]));
     if (build->dims[n] <= 1 << 16 && nnz >= WORTH_HALVING && halves < 2 * HALVES) {
       half[n] = (uint16_t *)build->keys[halves / HALVES] + (uint64_t)(halves % HALVES) * nnz;
       ++halves;
     }
-    arrays[n] = (struct pd_cuda_array){.to = build->index[n],
-                                       .from_host = tensor->index[n],
-                                       .bytes = nnz * sizeof *build->index[n]};
+    arrays[n] = (struct pd_cuda_array){
+        .to = build->index[n], .host = tensor->index[n], .bytes = nnz * sizeof *build->index[n]};
     if (half[n] != NULL) arrays[n].to = half[n];
     if (half[n] != NULL) arrays[n].bytes = nnz * sizeof *half[n];
     arrays[n].halves = half[n] != NULL;
   }
-  PD_TRY(pd_cuda_allocate(context, build->device, nnz, pd_type_bytes(build->type), &build->values));
   arrays[order] = (struct pd_cuda_array){
-      .to = build->values, .from_host = tensor->values, .bytes = nnz * pd_type_bytes(build->type)};
+      .to = build->values, .host = tensor->values, .bytes = nnz * pd_type_bytes(build->type)};
   PD_TRY(pd_cuda_copy_all_in(context, build->device, order + 1, arrays));
   PD_CUDA_ENTER(context, build->device);
   for (int n = 0; n < order; ++n)
@@ -102,7 +124,7 @@ static polyad_status open_build(polyad_context *context, const struct pd_device 
                              .identity = true};
   memcpy(build->dims, tensor->dims, sizeof build->dims);
   polyad_status status =
-      pd_cuda_build_allocate(context, build); /* before anything is copied: it may not fit */
+      pd_cuda_build_allocate(context, build, true); /* before anything is copied: it may not fit */
   if (status == POLYAD_OK) status = cuda_build_bring(context, tensor, build);
   if (status == POLYAD_OK)
     *out = build;

@@ -144,14 +144,27 @@ static __device__ __forceinline__ uint64_t tuple_term(const struct pd_gpu_build_
   return of.sampled ? of.factor[mode] * index : pd_tuple_term(mode, index);
 }
 
+/* Lanes whose cells share a word set their bits at once: where nonzeros are sorted by these modes
+ * that is most of a warp, whose lanes would wait for each other.
+ */
 static __global__ void __launch_bounds__(THREADS)
     mark_cells(const __grid_constant__ struct pd_gpu_build_cells of, uint32_t *bits) {
   uint64_t p = own_place(), cell = 0;
+  unsigned active = __ballot_sync(ALL_LANES, p < of.nnz);
   if (p >= of.nnz) return;
   for (int k = 0; k < of.modes; ++k)
     cell = cell * of.dim[k] + of.index[k][p];
-  uint32_t *word = bits + cell / 32, bit = 1u << cell % 32;
-  if ((*static_cast<volatile uint32_t *>(word) & bit) == 0) atomicOr(word, bit);
+  uint32_t *word = bits + cell / 32, own = 1u << cell % 32;
+  unsigned same = __match_any_sync(active, (unsigned long long)(cell / 32));
+  unsigned first = (unsigned)__ffs((int)same) - 1;
+#if __CUDA_ARCH__ >= 800
+  own = __reduce_or_sync(same, own);
+#else
+  for (unsigned rest = same, mine = own; rest != 0; rest &= rest - 1)
+    own |= __shfl_sync(same, mine, __ffs((int)rest) - 1);
+#endif
+  if (threadIdx.x % WARP == first && (*static_cast<volatile uint32_t *>(word) & own) != own)
+    atomicOr(word, own);
 }
 
 extern "C" cudaError_t pd_gpu_build_cells(const struct pd_gpu_build_cells *of, uint32_t *bits,

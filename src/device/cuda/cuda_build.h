@@ -12,10 +12,11 @@ struct pd_build {
   uint64_t dims[POLYAD_MAX_ORDER];
   uint64_t nnz;
   polyad_type type;
+  void *block; /* what is allocated together: see pd_cuda_build_allocate() */
   uint32_t *index[POLYAD_MAX_ORDER];
-  uint64_t borrowed; /* bit n: index[n] is somebody else's */
+  uint64_t borrowed; /* bit n: index[n] is somebody else's, or in the block */
   bool child;        /* keys, permutations and numbers are those of the build it was made from */
-  bool lent_values;  /* values are, too */
+  bool lent_values;  /* values are, or in the block */
   int least;         /* how many pieces of a key a sort must look at, whatever they are */
   void *values;
   void *keys[2];
@@ -35,8 +36,10 @@ struct pd_build {
 /** Makes `temporary` at least so long. */
 polyad_status pd_cuda_build_temporary(polyad_context *context, struct pd_build *build,
                                       size_t bytes);
-/** Takes the memory that sorting needs, once lengths are known. */
-polyad_status pd_cuda_build_allocate(polyad_context *context, struct pd_build *build);
+/** Takes the memory that sorting needs, once lengths are known, and with it that of indices and
+ *  values where these are to be filled. It is one block, since the driver takes as long for a short
+ *  array as for a long one. */
+polyad_status pd_cuda_build_allocate(polyad_context *context, struct pd_build *build, bool arrays);
 /** Slots of the table. */
 polyad_status pd_cuda_arrays_open(polyad_context *context, const struct pd_device *device,
                                   const polyad_tensor_input *input, struct pd_build **out);

@@ -3,6 +3,7 @@
  * and a few threads take the pieces in turn: each has two buffers, and fills or empties one while
  * the GPU is busy with the other. One thread alone copies at a fraction of the bus's rate. */
 #include "device/cuda/cuda_copy.h"
+#include <omp.h>
 #include <string.h>
 
 enum {
@@ -44,12 +45,6 @@ struct piece {
   uint64_t at, part;
 };
 
-struct worker {
-  struct transfer *transfer;
-  int number;
-  pthread_t thread;
-};
-
 static bool works(struct transfer *transfer, cudaError_t code) {
   int success = cudaSuccess;
   if (code != cudaSuccess)
@@ -88,10 +83,10 @@ static bool cuda_copy_take(struct transfer *transfer, struct piece *piece) {
 static void fill_stage(char *stage, const struct piece *piece) {
   const struct pd_cuda_array *array = piece->array;
   if (!array->halves) {
-    memcpy(stage, (const char *)array->from_host + piece->at, (size_t)piece->part);
+    memcpy(stage, (const char *)array->host + piece->at, (size_t)piece->part);
     return;
   }
-  const uint32_t *from = (const uint32_t *)array->from_host + piece->at / sizeof(uint16_t);
+  const uint32_t *from = (const uint32_t *)array->host + piece->at / sizeof(uint16_t);
   uint16_t *to = (uint16_t *)(void *)stage;
   for (uint64_t k = 0; k < piece->part / sizeof *to; ++k)
     to[k] = (uint16_t)from[k];
@@ -119,7 +114,7 @@ struct pending {
 };
 
 static char *host_of(const struct piece *piece) {
-  return (char *)(uintptr_t)piece->array->from_host + piece->at; /* the caller's to write */
+  return (char *)(uintptr_t)piece->array->host + piece->at; /* the caller's to write */
 }
 
 static bool empty(struct transfer *transfer, const struct pending *pending) {
@@ -147,18 +142,11 @@ static void move_out(struct transfer *transfer, int first_stage) {
 }
 
 static void cuda_copy_move(struct transfer *transfer, int number) {
+  if (number > 0 && !WORKS(transfer, cudaSetDevice(transfer->state->device.index))) return;
   if (transfer->in)
     move_in(transfer, 2 * number);
   else
     move_out(transfer, 2 * number);
-}
-
-static void *run_worker(void *user) {
-  struct worker *worker = user;
-  struct transfer *transfer = worker->transfer;
-  if (WORKS(transfer, cudaSetDevice(transfer->state->device.index)))
-    cuda_copy_move(transfer, worker->number);
-  return NULL;
 }
 
 static int cuda_copy_threads_for(const polyad_context *context, uint64_t bytes) {
@@ -169,22 +157,16 @@ static int cuda_copy_threads_for(const polyad_context *context, uint64_t bytes) 
   return threads < 1 ? 1 : threads;
 }
 
-/* The calling thread is worker 0; where others cannot be started it does all by itself. */
+/* The threads are OpenMP's, which are there since the tensor was read; where fewer come they take
+ * more pieces each. */
 static polyad_status run_transfer(polyad_context *context, struct transfer *transfer) {
-  struct worker workers[MOST_THREADS];
   uint64_t bytes = 0;
   for (int k = 0; k < transfer->count; ++k)
     bytes += transfer->arrays[k].bytes;
-  int threads = cuda_copy_threads_for(context, bytes), started = 1;
+  int threads = cuda_copy_threads_for(context, bytes);
   pthread_mutex_lock(&transfer->state->lock);
-  for (; started < threads; ++started) {
-    struct worker *worker = &workers[started];
-    *worker = (struct worker){.transfer = transfer, .number = started};
-    if (pthread_create(&worker->thread, NULL, run_worker, worker) != 0) break;
-  }
-  cuda_copy_move(transfer, 0);
-  for (int k = 1; k < started; ++k)
-    (void)pthread_join(workers[k].thread, NULL);
+#pragma omp parallel num_threads(threads)
+  cuda_copy_move(transfer, omp_get_thread_num());
   pthread_mutex_unlock(&transfer->state->lock);
   return pd_cuda_check(context, transfer->state, (cudaError_t)atomic_load(&transfer->code),
                        transfer->in ? "a copy to the device" : "a copy from the device");
@@ -200,7 +182,7 @@ polyad_status pd_cuda_copy_all_in(polyad_context *context, const struct pd_devic
 
 polyad_status pd_cuda_copy_in(polyad_context *context, const struct pd_device *device, void *to,
                               const void *from_host, uint64_t bytes) {
-  const struct pd_cuda_array array = {.to = to, .from_host = from_host, .bytes = bytes};
+  const struct pd_cuda_array array = {.to = to, .host = from_host, .bytes = bytes};
   PD_CUDA_ENTER(context, device);
   if (bytes == 0) return POLYAD_OK;
   if (bytes <= DIRECT_BYTES)
@@ -212,7 +194,7 @@ polyad_status pd_cuda_copy_in(polyad_context *context, const struct pd_device *d
 polyad_status pd_cuda_copy_out(polyad_context *context, const struct pd_device *device,
                                void *to_host, const void *from, uint64_t bytes) {
   const struct pd_cuda_array array = {
-      .to = (void *)(uintptr_t)from, .from_host = to_host, .bytes = bytes}; /* the way back */
+      .to = (void *)(uintptr_t)from, .host = to_host, .bytes = bytes}; /* the way back */
   PD_CUDA_ENTER(context, device);
   if (bytes == 0) return POLYAD_OK;
   struct transfer transfer = {.state = state, .stream = stream, .arrays = &array, .count = 1};

@@ -19,9 +19,9 @@ polyad_status pd_cuda_copy_out(polyad_context *context, const struct pd_device *
 /** One of several arrays that are brought to the device together. */
 struct pd_cuda_array {
   void *to;
-  const void *from_host; /* of a transfer to the host: where it goes */
-  uint64_t bytes;        /* on the device */
-  bool halves;           /* words of 4 bytes on the host, all below 2^16, become words of 2 */
+  const void *host; /* where it comes from, or where it goes */
+  uint64_t bytes;   /* on the device */
+  bool halves;      /* words of 4 bytes on the host, all below 2^16, become words of 2 */
 };
 
 /** Brings them with the same threads, which cost more to start than short arrays to copy. */
