@@ -51,7 +51,7 @@ static void report_breakdown(const struct pd_als *als, polyad_run_info *info) {
 }
 
 static void report_fallbacks(const struct pd_als *als, polyad_run_info *info) {
-  uint64_t damped = als->damped, singular = info->regularized_solves - damped;
+  uint64_t damped = als->solves.damped, singular = info->regularized_solves - damped;
   if (damped > 0)
     pd_run_say(info,
                "%" PRIu64
@@ -63,7 +63,7 @@ static void report_fallbacks(const struct pd_als *als, polyad_run_info *info) {
                "%" PRIu64 " normal equations were singular (rank %.0f of %" PRIu64
                " in the last) and were solved in the least-norm sense: components are collinear or "
                "the rank is too large.",
-               singular, als->kept, als->options->rank);
+               singular, als->solves.kept, als->options->rank);
 }
 
 /* Empty slices have zero rows. So may nonnegative factors and those that a ridge pulls to zero, for

@@ -282,9 +282,6 @@ static polyad_status tighten(struct pd_als *als, const double found[PD_SCALARS])
 
 /* als->fit from scalars; `summed`: those of the residual are among them. */
 static polyad_status take_fit(struct pd_als *als, const double scalar[PD_SCALARS], bool summed) {
-  als->fallbacks += (uint64_t)scalar[PD_SCALAR_FALLBACKS];
-  als->damped += (uint64_t)scalar[PD_SCALAR_DAMPED];
-  if (scalar[PD_SCALAR_FALLBACKS] > 0) als->kept = scalar[PD_SCALAR_KEPT];
   PD_TRY(check_finite(als, scalar[PD_SCALAR_MODEL] - 2.0 * scalar[PD_SCALAR_INNER]));
   als->fit.norms = scalar[PD_SCALAR_NORMS];
   als->fit.peaks = scalar[PD_SCALAR_PEAKS];
@@ -326,10 +323,14 @@ polyad_status pd_als_fetch_fit(struct pd_als *const *als, int runs) {
     als[k]->sums = false;
     if (!summed[k] && expects_residual(als[k])) PD_TRY(als_fit_sum_residual(als[k], &summed[k]));
   }
-  if (runs == 1)
+  if (runs == 1) {
+    PD_TRY(pd_als_ahead_make(als[0]));
     PD_TRY(pd_als_fetch(als[0], scalar[0]));
-  else
+  } else {
     PD_TRY(als[0]->linalg->fetch(als[0]->context, runs, work, scalar));
+    for (int k = 0; k < runs; ++k)
+      pd_als_count_solves(als[k], scalar[k]);
+  }
   for (int k = 0; k < runs; ++k)
     PD_TRY(take_fit(als[k], scalar[k], summed[k]));
   return POLYAD_OK;

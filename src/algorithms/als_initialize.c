@@ -72,10 +72,9 @@ static polyad_status start_on_device(struct pd_als *als, int start) {
 
 polyad_status pd_als_start(void *state, int start) {
   struct pd_als *als = state;
-  als->fallbacks = 0;
-  als->kept = 0;
+  PD_TRY(pd_als_ahead_drop(als));
+  als->solves = (struct pd_als_solves){0};
   als->caution = 1;
-  als->damped = 0;
   als->fell_to = NAN;
   pd_als_half_reset(als);
   pd_model_unit_weights(als->model);

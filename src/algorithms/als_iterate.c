@@ -81,6 +81,7 @@ static struct pd_update update_of(struct pd_als *als, int n, struct operands *of
                             .skip = n,
                             .ridge = als->options->ridge,
                             .v = &als->v,
+                            .prepared = !nonnegative,
                             .damping = pd_als_damping(als),
                             .before = nonnegative || als->run.iteration > 0 ? &of->before : NULL,
                             .weights = &als->lambda,
@@ -113,8 +114,9 @@ polyad_status pd_als_update_mode(struct pd_als *const *als, int runs, int n,
     update[k] = update_of(als[k], n, &operands[k]);
     m[k] = nonnegative ? &operands[k].m : &als[k]->spare[n];
   }
-  if (!nonnegative) PD_TRY(linalg->prepare(context, runs, update));
-  PD_TRY(products->make(products->user, n, m));
+  bool there = n == 0 && als[0]->takes_first;
+  if (!nonnegative && !there) PD_TRY(linalg->prepare(context, runs, update));
+  if (!there) PD_TRY(products->make(products->user, n, m));
   for (int k = 0; k < runs && nonnegative; ++k)
     PD_TRY(begin_sweep(als[k], &update[k], m[k]));
   PD_TRY(nonnegative ? linalg->update_rows_nonnegative(context, runs, update)
@@ -133,6 +135,16 @@ static int first_mark(const struct pd_als *als, int exchanges) {
   return exchanges % 2 * 2 * als->order;
 }
 
+polyad_status pd_als_enqueue_first(struct pd_als *als) {
+  struct operands operands;
+  struct pd_matrix *m = &als->first;
+  struct pd_update update = update_of(als, 0, &operands);
+  struct timed timed = {als, NULL, first_mark(als, als->exchanges)}; /* by marks alone */
+  PD_TRY(als->linalg->prepare(als->context, 1, &update));
+  PD_TRY(timed_mttkrp(&timed, 0, &m));
+  return als->linalg->rejoin(als->context, als->work);
+}
+
 static polyad_status als_iterate_enqueue(struct pd_als *als, double *seconds) {
   struct timed timed = {als, seconds, first_mark(als, als->exchanges - 1)};
   const struct pd_als_products own = {timed_mttkrp, &timed};
@@ -144,16 +156,22 @@ static polyad_status als_iterate_enqueue(struct pd_als *als, double *seconds) {
   return als->sums ? pd_als_enqueue_sums(als) : POLYAD_OK;
 }
 
-/* Tensors whose kernels are so short that starting them one by one takes as long. */
-static const uint64_t recorded_nonzeros = UINT64_C(1) << 24;
+/* Tensors whose kernels are so short that starting them one by one takes as long. Recording itself
+ * takes as long as a few iterations do: above this, what goes ahead gains more (als_ahead.c). */
+static const uint64_t recorded_nonzeros = UINT64_C(1) << 22;
+
+/* Members of a team meet between their kernels, which no record could hold. */
+bool pd_als_records(const polyad_plan *plan, const polyad_cp_als_options *options) {
+  return plan->device->functions->record_begin != NULL && !options->nonnegative &&
+         options->nonnegative_modes == 0 && plan->nnz <= recorded_nonzeros &&
+         pd_plan_team(plan) == NULL;
+}
 
 /* All iterations but the first of a start enqueue the same work, on factors and spares that change
- * places: it may be recorded once for each way in which they lie. Members of a team meet between
- * their kernels, which no record could hold. */
+ * places: it may be recorded once for each way in which they lie. */
 static bool may_record(const struct pd_als *als) {
-  return als->device->functions->record_begin != NULL && als->nonnegative == 0 &&
-         als->run.iteration > als->run.first_iteration + 1 && als->plan->nnz <= recorded_nonzeros &&
-         pd_plan_team(als->plan) == NULL;
+  return als->run.iteration > als->run.first_iteration + 1 &&
+         pd_als_records(als->plan, als->options);
 }
 
 static polyad_status record_iteration(struct pd_als *als, double *seconds, void **record) {
@@ -176,8 +194,11 @@ static bool repeats(struct pd_als *als) {
 
 static polyad_status run_iteration(struct pd_als *als, double *seconds) {
   als->sums = pd_als_expects_sums(als);
+  bool records = repeats(als) && may_record(als);
+  als->takes_first = pd_als_goes_ahead(als, als->run.iteration);
+  if (als->takes_first) PD_TRY(pd_als_ahead_begin(als));
   void **record = &als->record[als->sums][als->exchanges++ % 2];
-  if (!repeats(als) || !may_record(als)) return als_iterate_enqueue(als, seconds);
+  if (!records) return als_iterate_enqueue(als, seconds);
   if (*record == NULL)
     PD_TRY(record_iteration(als, seconds, record));
   else

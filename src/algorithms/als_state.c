@@ -26,6 +26,7 @@ static polyad_status als_state_check_memory(polyad_context *context, const polya
   if (plan->compute != POLYAD_COMPUTE_NATIVE && plan->device->linalg->round != NULL)
     total = pd_add_saturated(total, pd_mul_saturated(plan->dims[plan->order - 1], row));
   total = pd_add_saturated(total, pd_als_half_bytes(plan, options));
+  total = pd_add_saturated(total, pd_als_ahead_bytes(plan, options));
   if (options->nonnegative || options->nonnegative_modes != 0)
     total = pd_add_saturated(total, pd_mul_saturated(pd_longest(plan->order, plan->dims), row));
   if (options->run.starts > 1) total = pd_mul_saturated(total, 2);
@@ -78,8 +79,9 @@ static polyad_status als_state_fill(struct pd_als *als, bool shared) {
   const polyad_cp_als_options *options = als->options;
   uint64_t rank = options->rank, square = pd_mul_saturated(rank, rank);
   uint64_t host = pd_add_saturated(rank, pd_mul_saturated((uint64_t)als->order, square));
-  PD_TRY(polyad_ktensor_create(context, als->order, als->plan->dims, options->rank, als->plan->type,
-                               &als->model));
+  /* Where the factors lie elsewhere the first that goes into the arrays is a whole model. */
+  PD_TRY(pd_ktensor_create(context, als->order, als->plan->dims, options->rank, als->plan->type,
+                           als->device->functions->host_memory, &als->model));
   if (!shared) PD_TRY(polyad_workspace_create(context, als->plan, options->rank, &als->workspace));
   PD_TRY(als->linalg->work_create(context, als->device, options->rank, &als->work));
   if (pd_plan_team(als->plan) != NULL)
@@ -88,6 +90,7 @@ static polyad_status als_state_fill(struct pd_als *als, bool shared) {
   PD_TRY(PD_NEW_ZERO(context, host, &als->host_lambda));
   PD_TRY(als_state_create_matrices(als));
   PD_TRY(pd_als_half_create(als));
+  if (!shared) PD_TRY(pd_als_ahead_create(als));
   return pd_run_open(&als->run);
 }
 
@@ -143,6 +146,7 @@ void pd_als_destroy(struct pd_als *als) {
   pd_matrix_destroy(context, &als->v);
   pd_matrix_destroy(context, &als->m);
   pd_matrix_destroy(context, &als->slices);
+  pd_matrix_destroy(context, &als->first);
   if (als->work != NULL) als->linalg->work_destroy(context, als->work);
   polyad_workspace_destroy(als->workspace);
   polyad_ktensor_destroy(als->model);
@@ -196,8 +200,19 @@ polyad_status pd_als_take_factor(struct pd_als *als, int n) {
   return als->linalg->gram(als->context, als->work, &own, &als->gram[n], &als->peak[n]);
 }
 
+/* Scalars that come when a product was made ahead, but for those that were sent before it, count
+ * its solve. */
+void pd_als_count_solves(struct pd_als *als, const double scalar[PD_SCALARS]) {
+  struct pd_als_solves *solves = als->ahead && !als->sent ? &als->late : &als->solves;
+  solves->fallbacks += (uint64_t)scalar[PD_SCALAR_FALLBACKS];
+  solves->damped += (uint64_t)scalar[PD_SCALAR_DAMPED];
+  if (scalar[PD_SCALAR_FALLBACKS] > 0) solves->kept = scalar[PD_SCALAR_KEPT];
+  als->sent = false;
+}
+
 polyad_status pd_als_fetch(struct pd_als *als, double scalar[PD_SCALARS]) {
   PD_TRY(als->linalg->fetch(als->context, 1, &als->work, (double(*)[PD_SCALARS])scalar));
+  pd_als_count_solves(als, scalar);
   return pd_team_broadcast(als->context, pd_plan_team(als->plan), 0, scalar,
                            PD_SCALARS * sizeof *scalar);
 }
@@ -216,6 +231,7 @@ void pd_als_exchange(struct pd_als *als, int n) {
 }
 
 polyad_status pd_als_go_back(struct pd_als *als) {
+  PD_TRY(pd_als_ahead_drop(als));
   for (int n = 0; n < als->order; ++n) {
     pd_als_exchange(als, n);
     PD_TRY(pd_als_take_factor(als, n));
@@ -232,11 +248,15 @@ static void adopt(struct pd_als *als, int n) {
   als->spare[n].borrowed = false;
 }
 
-polyad_status pd_als_download(struct pd_als *als) {
-  polyad_context *context = als->context;
-  PD_TRY(pd_matrix_to_host(context, &als->lambda, als->host_lambda));
+polyad_status pd_als_download_weights(struct pd_als *als) {
+  PD_TRY(pd_matrix_to_host(als->context, &als->lambda, als->host_lambda));
   for (uint64_t r = 0; r < als->model->rank; ++r)
     pd_store(als->model->type, als->model->weights, r, als->host_lambda[r]);
+  return POLYAD_OK;
+}
+
+polyad_status pd_als_download(struct pd_als *als) {
+  polyad_context *context = als->context;
   for (int n = 0; n < als->order; ++n) {
     adopt(als, n);
     PD_TRY(pd_matrix_to_host(context, &als->factor[n], als->model->factor[n]));
@@ -248,10 +268,11 @@ polyad_status pd_als_download(struct pd_als *als) {
 
 static polyad_status save_numbers(struct pd_als *als, struct pd_archive *archive) {
   uint64_t from = (uint64_t)als->fit.from;
-  double *const numbers[] = {&als->kept,      &als->caution,   &als->fit.fit,   &als->fit.residual,
-                             &als->fit.bound, &als->fit.norms, &als->fit.peaks, &als->fell_to};
-  PD_TRY(pd_archive_count(archive, &als->fallbacks));
-  PD_TRY(pd_archive_count(archive, &als->damped));
+  double *const numbers[] = {&als->solves.kept,  &als->caution,   &als->fit.fit,
+                             &als->fit.residual, &als->fit.bound, &als->fit.norms,
+                             &als->fit.peaks,    &als->fell_to};
+  PD_TRY(pd_archive_count(archive, &als->solves.fallbacks));
+  PD_TRY(pd_archive_count(archive, &als->solves.damped));
   PD_TRY(pd_archive_count(archive, &from));
   als->fit.from = from == POLYAD_FIT_RESIDUAL ? POLYAD_FIT_RESIDUAL : POLYAD_FIT_FORMULA;
   for (size_t k = 0; k < sizeof numbers / sizeof *numbers; ++k)

@@ -19,6 +19,13 @@ struct pd_als_fit {
   double peaks; /* see PD_SCALAR_PEAKS */
 };
 
+/** Normal equations that were not solved as they are. */
+struct pd_als_solves {
+  uint64_t fallbacks; /* by eigenvalues */
+  double kept;        /* eigenvalues kept by the last of them */
+  uint64_t damped;
+};
+
 struct pd_als {
   polyad_context *context;
   const polyad_plan *plan;
@@ -71,6 +78,14 @@ struct pd_als {
   int marked;     /* the iteration that set them */
   int first_mark; /* number of its first mark */
 
+  /* The first MTTKRP of the iteration that comes next, where it is made before the host knows the
+     fit of the one before: see als_ahead.c. */
+  struct pd_matrix first;
+  bool ahead;       /* it was made, and has not been used */
+  bool sent;        /* before it the scalars of the fit were sent, and have not been fetched */
+  bool takes_first; /* the running iteration takes its first MTTKRP from there */
+  uint64_t first_of[POLYAD_MAX_ORDER]; /* the versions of the factors that it was made from */
+
   struct pd_matrix slices; /* squared norms of the last mode's slices, once a fit needed them */
   struct pd_list *list;    /* the nonzeros as residuals want them, once one was summed */
   bool sums;               /* the running iteration enqueues the sums of its residual itself */
@@ -79,10 +94,9 @@ struct pd_als {
   struct pd_als_fit fit; /* of the current factors */
   double
       caution; /* times the damping that the precision asks for: 1, more after a fall of the fit */
-  uint64_t fallbacks;
-  double kept;     /* eigenvalues kept by the last fall-back */
-  uint64_t damped; /* updates that were damped */
-  double fell_to;  /* the fit of the iteration that broke down; NaN: none did */
+  struct pd_als_solves solves;
+  struct pd_als_solves late; /* by what was made ahead, which may be left unused */
+  double fell_to;            /* the fit of the iteration that broke down; NaN: none did */
 };
 
 extern const struct pd_method pd_als_method;
@@ -127,8 +141,25 @@ polyad_status pd_als_half_turn(struct pd_als *als);
 void pd_als_half_end(struct pd_als *als);
 
 /** linalg->fetch(), with the same numbers on all members of a team: what follows from them is done
- *  by all or by none. */
+ *  by all or by none. Counts solves. */
 polyad_status pd_als_fetch(struct pd_als *als, double scalar[PD_SCALARS]);
+void pd_als_count_solves(struct pd_als *als, const double scalar[PD_SCALARS]);
+
+/** Whether iterations may be recorded. */
+bool pd_als_records(const polyad_plan *plan, const polyad_cp_als_options *options);
+/** Bytes on the device of a first MTTKRP that is made ahead; 0: it is not. */
+uint64_t pd_als_ahead_bytes(const polyad_plan *plan, const polyad_cp_als_options *options);
+polyad_status pd_als_ahead_create(struct pd_als *als);
+/** Whether iteration number `iteration` takes its first MTTKRP from there. */
+bool pd_als_goes_ahead(const struct pd_als *als, int iteration);
+/** Where the iteration that comes next will take it: sends the scalars of the fit on their way, and
+ *  then makes the product. */
+polyad_status pd_als_ahead_make(struct pd_als *als);
+/** Begins an iteration that takes it, and makes it where it is not there, or not of these factors:
+ *  it lies in the first factor's spare then. */
+polyad_status pd_als_ahead_begin(struct pd_als *als);
+/** Leaves it unused, and what its solve has counted. */
+polyad_status pd_als_ahead_drop(struct pd_als *als);
 
 /** Host copy of mode n's Gram matrix. */
 static inline double *pd_als_host_gram(const struct pd_als *als, int n) {
@@ -145,7 +176,8 @@ polyad_status pd_als_put_weights(struct pd_als *als);
 polyad_status pd_als_put_model(struct pd_als *als);
 /** pd_als_take_factor() of all modes, which are new. */
 polyad_status pd_als_take_factors(struct pd_als *als);
-/** Brings the device's factors and weights into als->model. */
+/** Brings the device's weights into als->model; its factors. */
+polyad_status pd_als_download_weights(struct pd_als *als);
 polyad_status pd_als_download(struct pd_als *als);
 
 /** Lets a factor and its spare change places: another factor, and one of a new version even where
@@ -197,6 +229,9 @@ bool pd_als_fell(const struct pd_als *als);
 polyad_status pd_als_complete(struct pd_als *als, polyad_trace_row *row, double *kernel_seconds);
 /** Reads the marks that are still to be read. */
 polyad_status pd_als_read_marks(void *als);
+/** The first MTTKRP of the iteration that comes next, and beside it the inverse of its normal
+ *  equations. */
+polyad_status pd_als_enqueue_first(struct pd_als *als);
 /** One iteration, whether it was a breakdown, and whether it met the tolerance: see pd_method. */
 polyad_status pd_als_iterate(void *als, polyad_trace_row *row, double *kernel_seconds);
 polyad_status pd_als_judge(void *als, const polyad_trace_row *row, bool *breaks);

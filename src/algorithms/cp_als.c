@@ -84,8 +84,7 @@ static void refine_fit(const struct pd_als *als, const polyad_ktensor *model,
 }
 
 /* Makes the reported fit that of the normalised model, which rounding has moved away from the last
- * iterate: by a bound where that is narrow enough, else by its residual. The model is als->model.
- */
+ * iterate: by a bound where that is narrow enough, else by its residual. */
 static polyad_status settle_fit(struct pd_als *als, polyad_run_info *info) {
   struct pd_als_fit fit = {.fit = info->fit, .from = info->fit_from};
   double moved = normalizing_bound(als);
@@ -95,7 +94,6 @@ static polyad_status settle_fit(struct pd_als *als, polyad_run_info *info) {
     replace_fit(info, &fit);
     return POLYAD_OK;
   }
-  PD_TRY(pd_als_put_model(als));
   if (!pd_als_rounds(als)) { /* else measuring makes Gram matrices, of what is not rounded */
     PD_TRY(pd_als_take_factors(als));
     PD_TRY(pd_als_enqueue_fit(&als, 1));
@@ -107,12 +105,43 @@ static polyad_status settle_fit(struct pd_als *als, polyad_run_info *info) {
   return POLYAD_OK;
 }
 
-/* Normal form of the result: 2-norm columns, sorted weights, fixed signs. The members of a team do
- * that with the rows that they have; weights, and so the order, are the same on all. `order` tells
- * where the model's components were. */
+static polyad_status norms_there(void *user, int mode, uint64_t first, int count,
+                                 const int *exponent, double *norm, double *peak) {
+  struct pd_als *als = user;
+  struct pd_matrix own = pd_plan_own(als->plan, mode, &als->factor[mode]);
+  return als->linalg->column_norms(als->context, als->work, &own, first, count, exponent, norm,
+                                   peak);
+}
+
+/* The spare takes the factor's new form. */
+static polyad_status form_there(void *user, int mode, const struct pd_column_form *form) {
+  struct pd_als *als = user;
+  PD_TRY(als->linalg->form_columns(als->context, als->work, form, &als->factor[mode],
+                                   &als->spare[mode]));
+  pd_als_exchange(als, mode);
+  return POLYAD_OK;
+}
+
+/* Normal form of the result: 2-norm columns, sorted weights, fixed signs. Where the device can it
+ * brings its factors there before they come to the host; else the host does, and gives the device
+ * the model. The members of a team do that with the rows that they have; weights, and so the order,
+ * are the same on all. `order` tells where the model's components were. */
+static polyad_status normalize_model(struct pd_als *als, struct pd_component *order) {
+  const struct pd_ktensor_passes there = {norms_there, form_there, als};
+  PD_TRY(pd_als_download_weights(als));
+  if (als->linalg->form_columns != NULL) {
+    PD_TRY(pd_model_normal_form(als->context, als->plan, &there, als->model, order));
+    PD_TRY(pd_als_put_weights(als));
+    return pd_als_download(als);
+  }
+  PD_TRY(pd_als_download(als));
+  PD_TRY(pd_model_normal_form(als->context, als->plan, NULL, als->model, order));
+  return pd_als_put_model(als);
+}
+
 static polyad_status finish_model(struct pd_als *als, struct pd_component *order,
                                   polyad_run_info *info) {
-  PD_TRY(pd_model_normal_form(als->context, als->plan, als->model, order));
+  PD_TRY(normalize_model(als, order));
   PD_TRY(settle_fit(als, info));
   refine_fit(als, als->model, info);
   PD_TRY(pd_model_scale_weights(als->context, als->plan->value_exponent, als->model));
@@ -139,7 +168,7 @@ static void cp_als_report(const void *state, polyad_run_info *info) {
   info->fit = als->fit.fit;
   info->fit_bound = als->fit.bound;
   info->fit_from = als->fit.from;
-  info->regularized_solves = als->fallbacks + als->damped;
+  info->regularized_solves = als->solves.fallbacks + als->solves.damped;
 }
 
 static polyad_status cp_als_finish(void *state, polyad_run_info *info) {
@@ -151,7 +180,6 @@ static polyad_status cp_als_finish(void *state, polyad_run_info *info) {
   PD_TRY_CLEANUP(PD_NEW(als->context, rank, &order));
   PD_TRY_CLEANUP(PD_NEW(als->context, pd_mul_saturated(rank, rank), &cosine));
   PD_TRY_CLEANUP(pd_als_find_cosines(als, cosine));
-  PD_TRY_CLEANUP(pd_als_download(als));
   PD_TRY_CLEANUP(finish_model(als, order, info));
   status = pd_als_diagnose(als, order, cosine, info);
 cleanup:

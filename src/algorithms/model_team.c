@@ -43,12 +43,14 @@ polyad_status pd_model_normalize(polyad_context *context, const polyad_plan *pla
 }
 
 polyad_status pd_model_normal_form(polyad_context *context, const polyad_plan *plan,
-                                   polyad_ktensor *model, struct pd_component *order) {
+                                   const struct pd_ktensor_passes *passes, polyad_ktensor *model,
+                                   struct pd_component *order) {
   struct model_team_members members = {context, pd_plan_team(plan)};
-  if (members.team == NULL) return pd_ktensor_normal_form_shared(context, model, NULL, order);
+  if (members.team == NULL)
+    return pd_ktensor_normal_form_shared(context, model, passes, NULL, order);
   struct pd_ktensor_share share = model_team_share(plan, &members);
   PD_TRY(agree_on_weights(context, members.team, model));
-  return pd_ktensor_normal_form_shared(context, model, &share, order);
+  return pd_ktensor_normal_form_shared(context, model, passes, &share, order);
 }
 
 polyad_status pd_model_gather(polyad_context *context, const polyad_plan *plan,

@@ -13,9 +13,11 @@
 polyad_status pd_model_normalize(polyad_context *context, const polyad_plan *plan, polyad_norm norm,
                                  polyad_ktensor *model);
 /** polyad_ktensor_normalize() by 2-norms, polyad_ktensor_arrange() and polyad_ktensor_fix_signs()
- *  of all rows, likewise, in two passes over them. order[r].place is where component r was. */
+ *  of all rows, likewise, in two passes over them; with `passes`, of rows that lie elsewhere.
+ *  order[r].place is where component r was. */
 polyad_status pd_model_normal_form(polyad_context *context, const polyad_plan *plan,
-                                   polyad_ktensor *model, struct pd_component *order);
+                                   const struct pd_ktensor_passes *passes, polyad_ktensor *model,
+                                   struct pd_component *order);
 /** Makes a team's whole model on member 0 from the rows that the members own. `whole` stays as it
  *  is on the other members, and where there is no team. */
 polyad_status pd_model_gather(polyad_context *context, const polyad_plan *plan,

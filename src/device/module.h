@@ -20,7 +20,7 @@ struct polyad_kernels;
 struct pd_portable_cpu;
 struct pd_mpi_module;
 
-#define PD_MODULE_INTERFACE 21 /* changes whenever a struct in these contracts does */
+#define PD_MODULE_INTERFACE 22 /* changes whenever a struct in these contracts does */
 
 /** What the core offers to modules. Same meaning as the functions of core.h. */
 struct pd_services {

@@ -14,6 +14,7 @@
 #include "linalg/newton_rows.h"
 #include "linalg/svd.h"
 #include "tensor/chunk.h"
+#include "tensor/columns.h"
 #include <polyad/plan.h>
 
 /** Everything that calls on one rank change: scratch memory and the scalars. Made once per
@@ -66,6 +67,7 @@ struct pd_update {
   int count, skip;
   double ridge;
   struct pd_matrix *v;             /* the normal equations, as prepare() or hadamard() left them */
+  bool prepared;                   /* prepare() has been called for this update */
   double damping;                  /* see update_rows() */
   const struct pd_matrix *before;  /* the factor that x is to replace, another matrix; NULL: none */
   const struct pd_matrix *weights; /* of the model before, 1 x R; may be `lambda` */
@@ -157,6 +159,9 @@ struct pd_linalg {
   /** v as hadamard() makes it, for an update_rows() that follows: a device that can work on it
    *  beside what is enqueued in between begins to. */
   polyad_status (*prepare)(polyad_context *context, int runs, const struct pd_update *updates);
+  /** Lets what is enqueued next wait for what prepare() and update_finish() have begun beside the
+   *  rest, as all other calls with this work do. NULL: they begin nothing. */
+  polyad_status (*rejoin)(polyad_context *context, struct pd_linalg_work *work);
   /** The least-squares update of CP-ALS in one pass over memory, and for every fixed block of rows
    *  the sums that update_finish() adds up: the Gram matrix of the block, inner products with m,
    *  largest magnitudes, squares weighted by `slices`. How rows are divided into blocks depends on
@@ -236,8 +241,23 @@ struct pd_linalg {
   polyad_status (*normalize)(polyad_context *context, struct pd_linalg_work *work,
                              enum pd_scaling scaling, struct pd_matrix *x,
                              struct pd_matrix *lambda);
+  /** The 2-norms of the columns first to first + count - 1 of x, at most PD_COLUMN_CHUNK, with
+   *  entries taken times 2^-exponent before they are squared, and each one's first entry of largest
+   *  magnitude. Waits. NULL: the host looks at factors when they are there. */
+  polyad_status (*column_norms)(polyad_context *context, struct pd_linalg_work *work,
+                                const struct pd_matrix *x, uint64_t first, int count,
+                                const int *exponent, double *norm, double *peak);
+  /** Column k of `to`, a matrix of the same shape, becomes what form[k] makes of a column of x;
+   * there is one for each column. NULL likewise. */
+  polyad_status (*form_columns)(polyad_context *context, struct pd_linalg_work *work,
+                                const struct pd_column_form *form, const struct pd_matrix *x,
+                                struct pd_matrix *to);
   /** Whether fetch() has to wait for the device: then algorithms look less often. */
   bool fetch_waits;
+  /** Begins to copy the scalars of one run to the host: the fetch() of this run that comes next has
+   *  them as they are now, and does not wait for what is enqueued in between. NULL: fetch() has
+   *  nothing to wait for. */
+  polyad_status (*send)(polyad_context *context, struct pd_linalg_work *work);
   /** Waits, copies all scalars of each run to the host, and clears FALLBACKS, DAMPED, UPDATES and
    *  SHIFTED. */
   polyad_status (*fetch)(polyad_context *context, int runs, struct pd_linalg_work *const *works,

@@ -14,6 +14,11 @@ struct pd_part;
  * nonzeros refer to no longer fit the nearest caches. */
 enum { PD_SHARED_COLUMNS = 48 };
 
+/** The longest MTTKRP that CP-ALS makes ahead (algorithms/als_ahead.c), in bytes: it takes as much
+ *  memory, and longer ones take so long that the fifty microseconds in which a device waits for the
+ *  host do not matter. */
+enum { PD_PLAN_AHEAD_BYTES = 8 << 20 };
+
 struct polyad_plan {
   polyad_context *context; /* owner of the memory */
   const struct pd_device *device;

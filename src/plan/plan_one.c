@@ -50,6 +50,8 @@ uint64_t pd_plan_spare_bytes(const polyad_context *context, const struct pd_devi
   small = pd_add_saturated(small, device->linalg->work_bytes(rank, polyad_threads(context)));
   uint64_t stride = pd_factor_stride(device, type, rank);
   uint64_t spares = pd_mul_saturated(rows, stride * pd_type_bytes(type));
+  uint64_t ahead = pd_mul_saturated(dims[0], stride * pd_type_bytes(type));
+  if (ahead <= PD_PLAN_AHEAD_BYTES) small = pd_add_saturated(small, ahead);
   small =
       pd_add_saturated(small, pd_factor_copy_bytes(device, type, pd_longest(order, dims), rank));
   return pd_add_saturated(spares, small);

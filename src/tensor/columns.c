@@ -108,9 +108,7 @@ void pd_columns_peak(const struct pd_columns *columns, double *peak) {
   join_peaks(columns, &found, peak);
 }
 
-/* The exponents that bring the columns' magnitudes to where they can be squared; whether any is
- * needed. */
-static bool find_exponents(const double *peak, int count, int *exponent) {
+bool pd_columns_exponents(const double *peak, int count, int *exponent) {
   bool any = false;
   for (int c = 0; c < count; ++c) {
     double magnitude = fabs(peak[c]);
@@ -132,7 +130,7 @@ void pd_columns_norm(const struct pd_columns *columns, bool one, double *norm, i
   find_powers(exponent, columns->count, &by);
   look(columns, one, &by, &found);
   join_peaks(columns, &found, peak);
-  if (find_exponents(peak, columns->count, exponent)) {
+  if (pd_columns_exponents(peak, columns->count, exponent)) {
     find_powers(exponent, columns->count, &by);
     look(columns, one, &by, &found);
   }

@@ -29,6 +29,17 @@ void pd_columns_norm(const struct pd_columns *columns, bool one, double *norm, i
 /** The two powers of two whose product is 2^-exponent: 2^1074 alone is no double. */
 void pd_columns_powers(int exponent, double *one, double *other);
 
+/** The exponents that bring columns with these peaks to where their entries can be squared and
+ *  added; whether any is not 0. */
+bool pd_columns_exponents(const double *peak, int count, int *exponent);
+
+/** What a column becomes another one by: the entries of column `place`, times `one` and `other`,
+ *  which are powers of two, and divided by `divisor`. */
+struct pd_column_form {
+  uint64_t place;
+  double one, other, divisor;
+};
+
 /** Divides column c by divisor[c] * 2^exponent[c]; columns with divisor 0 stay. */
 void pd_columns_divide(const struct pd_columns *columns, const double *divisor,
                        const int *exponent);

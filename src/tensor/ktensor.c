@@ -30,6 +30,12 @@ static polyad_status ktensor_check_memory(polyad_context *context, int order, co
 polyad_status polyad_ktensor_create(polyad_context *context, int order, const uint64_t *dims,
                                     uint64_t rank, polyad_type type, polyad_ktensor **ktensor) {
   PD_ENTER(context);
+  return pd_ktensor_create(context, order, dims, rank, type, true, ktensor);
+}
+
+polyad_status pd_ktensor_create(polyad_context *context, int order, const uint64_t *dims,
+                                uint64_t rank, polyad_type type, bool zeros,
+                                polyad_ktensor **ktensor) {
   if (ktensor != NULL) *ktensor = NULL;
   if (ktensor == NULL || dims == NULL || (type != POLYAD_F32 && type != POLYAD_F64))
     return pd_fail(context, POLYAD_INVALID_ARGUMENT,
@@ -49,9 +55,10 @@ polyad_status polyad_ktensor_create(polyad_context *context, int order, const ui
   for (uint64_t r = 0; r < rank; ++r)
     pd_store(type, made->weights, r, 1);
   for (int n = 0; n < order; ++n) {
+    uint64_t count = pd_mul_saturated(dims[n], rank);
     made->dims[n] = dims[n];
-    PD_TRY_CLEANUP(pd_alloc_zero(context, pd_mul_saturated(dims[n], rank), pd_type_bytes(type),
-                                 &made->factor[n]));
+    PD_TRY_CLEANUP(pd_alloc(context, count, pd_type_bytes(type), &made->factor[n]));
+    if (zeros) pd_fill_zero(context, made->factor[n], count * pd_type_bytes(type));
   }
   *ktensor = made;
   return POLYAD_OK;

@@ -2,7 +2,7 @@
 #ifndef PD_KTENSOR_H
 #define PD_KTENSOR_H
 
-#include "core/core.h"
+#include "tensor/columns.h"
 #include <polyad/model.h>
 
 struct polyad_ktensor {
@@ -14,6 +14,11 @@ struct polyad_ktensor {
   void *weights;                  /* rank numbers */
   void *factor[POLYAD_MAX_ORDER]; /* dims[n] x rank, row major */
 };
+
+/** polyad_ktensor_create() with factors of zeros or, where not, of numbers that are to be set. */
+polyad_status pd_ktensor_create(polyad_context *context, int order, const uint64_t *dims,
+                                uint64_t rank, polyad_type type, bool zeros,
+                                polyad_ktensor **ktensor);
 
 /** A component's weight, and its number before components are sorted. */
 struct pd_component {
@@ -32,14 +37,28 @@ struct pd_ktensor_share {
   void *members;
 };
 
+/** Passes over the rows of factors that lie elsewhere than in the model's arrays. */
+struct pd_ktensor_passes {
+  /** The 2-norms and first entries of largest magnitude of columns first to first + count - 1, at
+   *  most PD_COLUMN_CHUNK, of the rows that count. Entries are taken times 2^-exponent before they
+   *  are squared. */
+  polyad_status (*norms)(void *user, int mode, uint64_t first, int count, const int *exponent,
+                         double *norm, double *peak);
+  /** Makes all columns, in all rows, what `form` says. */
+  polyad_status (*form)(void *user, int mode, const struct pd_column_form *form);
+  void *user;
+};
+
 /** polyad_ktensor_normalize() of the whole model, of which this member has a part. Where `share` is
  *  NULL the member has all rows, and nothing can fail. */
 polyad_status pd_ktensor_normalize_shared(polyad_ktensor *ktensor, polyad_norm norm,
                                           const struct pd_ktensor_share *share);
 /** polyad_ktensor_normalize() of the whole model by 2-norms, then polyad_ktensor_arrange() and
- *  polyad_ktensor_fix_signs(), in two passes over its rows. order[k].place is where the component
+ *  polyad_ktensor_fix_signs(), in two passes over its rows: those of its arrays or, where there are
+ *  `passes`, others; then only the weights are the model's. order[k].place is where the component
  * at place k was. */
 polyad_status pd_ktensor_normal_form_shared(polyad_context *context, polyad_ktensor *ktensor,
+                                            const struct pd_ktensor_passes *passes,
                                             const struct pd_ktensor_share *share,
                                             struct pd_component *order);
 

@@ -75,14 +75,29 @@ static polyad_status ask_members(polyad_context *context, const struct pd_ktenso
   return share->gather(share->members, mine, bytes, *all);
 }
 
+/* The 2-norms of columns that lie elsewhere. Nearly always the first pass, which scales nothing, is
+ * enough. */
+static polyad_status find_norms_there(const struct pd_ktensor_passes *passes, int mode,
+                                      uint64_t first, int count, struct chunk_norms *norms) {
+  double *length = norms->length[mode], *peak = norms->peaks.peak[mode];
+  int *shift = norms->shift[mode];
+  PD_TRY(passes->norms(passes->user, mode, first, count, shift, length, peak));
+  if (!pd_columns_exponents(peak, count, shift)) return POLYAD_OK;
+  return passes->norms(passes->user, mode, first, count, shift, length, peak);
+}
+
 static polyad_status find_column_norms(const polyad_ktensor *ktensor, bool one, uint64_t first,
+                                       const struct pd_ktensor_passes *passes,
                                        const struct pd_ktensor_share *share,
                                        struct chunk_norms *norms) {
   void *all = NULL;
   memset(norms, 0, sizeof *norms);
   for (int n = 0; n < ktensor->order; ++n) {
     struct pd_columns columns = own_columns(ktensor, n, first, share);
-    pd_columns_norm(&columns, one, norms->length[n], norms->shift[n], norms->peaks.peak[n]);
+    if (passes != NULL)
+      PD_TRY(find_norms_there(passes, n, first, columns.count, norms));
+    else
+      pd_columns_norm(&columns, one, norms->length[n], norms->shift[n], norms->peaks.peak[n]);
   }
   if (share == NULL) return POLYAD_OK;
   polyad_status status = ask_members(ktensor->context, share, norms, sizeof *norms, &all);
@@ -118,7 +133,7 @@ polyad_status pd_ktensor_normalize_shared(polyad_ktensor *ktensor, polyad_norm n
   struct chunk_norms norms;
   double divisor[POLYAD_MAX_ORDER][PD_COLUMN_CHUNK];
   for (uint64_t first = 0; first < ktensor->rank; first += PD_COLUMN_CHUNK) {
-    PD_TRY(find_column_norms(ktensor, norm == POLYAD_NORM_1, first, share, &norms));
+    PD_TRY(find_column_norms(ktensor, norm == POLYAD_NORM_1, first, NULL, share, &norms));
     find_divisors(ktensor, first, &norms, divisor);
     for (int n = 0; n < ktensor->order; ++n) {
       struct pd_columns columns = pd_ktensor_columns(ktensor, n, first);
@@ -143,25 +158,15 @@ static int by_weight(const void *left, const void *right) {
   return a->place < b->place ? -1 : a->place > b->place;
 }
 
-/* How a row comes to its form: each entry r is divided by by[r].divisor times 2^shift, or stays
- * where there is no `by`; then the entry at order[k].place goes to place k. */
-struct scale {
-  double one, other; /* 2^-shift */
-  double divisor;
-};
-
 /* `copy` has room for a row. */
 #define FORM_ROWS(type)                                                                            \
-  static void form_##type(type *row, uint64_t rows, uint64_t rank, const struct scale *by,         \
-                          const struct pd_component *order, type *copy) {                          \
+  static void form_##type(type *row, uint64_t rows, uint64_t rank,                                 \
+                          const struct pd_column_form *form, type *copy) {                         \
     for (uint64_t i = 0; i < rows; ++i, row += rank) {                                             \
-      if (by == NULL)                                                                              \
-        memcpy(copy, row, rank * sizeof *row);                                                     \
-      else                                                                                         \
-        for (uint64_t r = 0; r < rank; ++r)                                                        \
-          copy[r] = (type)((double)row[r] * by[r].one * by[r].other / by[r].divisor);              \
-      for (uint64_t r = 0; r < rank; ++r)                                                          \
-        row[r] = copy[order[r].place];                                                             \
+      for (uint64_t k = 0; k < rank; ++k)                                                          \
+        copy[k] =                                                                                  \
+            (type)((double)row[form[k].place] * form[k].one * form[k].other / form[k].divisor);    \
+      memcpy(row, copy, rank * sizeof *row);                                                       \
     }                                                                                              \
   }
 FORM_ROWS(float)
@@ -173,8 +178,8 @@ static int forming_threads(polyad_context *context, const polyad_ktensor *ktenso
 }
 
 /* `rows` has room for a row of each thread. */
-static void form_rows(polyad_ktensor *ktensor, int mode, const struct scale *by,
-                      const struct pd_component *order, char *rows, int threads) {
+static void form_rows(polyad_ktensor *ktensor, int mode, const struct pd_column_form *form,
+                      char *rows, int threads) {
   uint64_t rank = ktensor->rank;
   size_t row_bytes = (size_t)rank * pd_type_bytes(ktensor->type);
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
@@ -184,9 +189,9 @@ static void form_rows(polyad_ktensor *ktensor, int mode, const struct scale *by,
     uint64_t count = pd_part_begin(ktensor->dims[mode], part + 1, threads) - begin;
     void *first = (char *)ktensor->factor[mode] + begin * row_bytes;
     if (ktensor->type == POLYAD_F32)
-      form_float(first, count, rank, by, order, copy);
+      form_float(first, count, rank, form, copy);
     else
-      form_double(first, count, rank, by, order, copy);
+      form_double(first, count, rank, form, copy);
   }
 }
 
@@ -210,16 +215,21 @@ polyad_status polyad_ktensor_arrange(polyad_context *context, polyad_ktensor *kt
 
   polyad_status status = POLYAD_OK;
   struct pd_component *order = NULL;
+  struct pd_column_form *form = NULL;
   char *rows = NULL;
   PD_TRY_CLEANUP(PD_NEW(context, ktensor->rank, &order));
+  PD_TRY_CLEANUP(PD_NEW(context, ktensor->rank, &form));
   PD_TRY_CLEANUP(pd_alloc(context, pd_mul_saturated(ktensor->rank, (uint64_t)threads),
                           pd_type_bytes(ktensor->type), (void **)&rows));
-  if (sort_weights(ktensor, order))
+  if (sort_weights(ktensor, order)) {
+    for (uint64_t k = 0; k < ktensor->rank; ++k)
+      form[k] = (struct pd_column_form){order[k].place, 1, 1, 1};
     for (int n = 0; n < ktensor->order; ++n)
-      form_rows(ktensor, n, NULL, order, rows, threads);
+      form_rows(ktensor, n, form, rows, threads);
+  }
 
 cleanup:
-  PD_FREE(context, rows, order);
+  PD_FREE(context, rows, form, order);
   return status;
 }
 
@@ -267,7 +277,7 @@ void polyad_ktensor_fix_signs(polyad_ktensor *ktensor) {
 
 /* by[n * rank + r] of the columns of a chunk; sets their weights. A column of zeros stays. */
 static void find_scales(polyad_ktensor *ktensor, uint64_t first, struct chunk_norms *norms,
-                        struct scale *by) {
+                        struct pd_column_form *by) {
   double divisor[POLYAD_MAX_ORDER][PD_COLUMN_CHUNK];
   bool turns[POLYAD_MAX_ORDER][PD_COLUMN_CHUNK];
   int count = pd_ktensor_columns(ktensor, 0, first).count;
@@ -278,33 +288,49 @@ static void find_scales(polyad_ktensor *ktensor, uint64_t first, struct chunk_no
   find_turns(ktensor->order, count, &norms->peaks, turns);
   for (int n = 0; n < ktensor->order; ++n)
     for (int c = 0; c < count; ++c) {
-      struct scale *scale = &by[(uint64_t)n * ktensor->rank + first + (uint64_t)c];
+      uint64_t r = first + (uint64_t)c;
+      struct pd_column_form *form = &by[(uint64_t)n * ktensor->rank + r];
       bool stays = divisor[n][c] == 0;
-      pd_columns_powers(stays ? 0 : norms->shift[n][c], &scale->one, &scale->other);
-      scale->divisor = stays ? 1 : turns[n][c] ? -divisor[n][c] : divisor[n][c];
+      pd_columns_powers(stays ? 0 : norms->shift[n][c], &form->one, &form->other);
+      form->divisor = stays ? 1 : turns[n][c] ? -divisor[n][c] : divisor[n][c];
+      form->place = r;
     }
 }
 
+/* Brings the rows of mode n to their form, with `rows` as in form_rows(). */
+static polyad_status form_mode(polyad_ktensor *ktensor, int n,
+                               const struct pd_ktensor_passes *passes,
+                               const struct pd_column_form *form, char *rows, int threads) {
+  if (passes != NULL) return passes->form(passes->user, n, form);
+  form_rows(ktensor, n, form, rows, threads);
+  return POLYAD_OK;
+}
+
 polyad_status pd_ktensor_normal_form_shared(polyad_context *context, polyad_ktensor *ktensor,
+                                            const struct pd_ktensor_passes *passes,
                                             const struct pd_ktensor_share *share,
                                             struct pd_component *order) {
   uint64_t rank = ktensor->rank;
   int threads = forming_threads(context, ktensor);
   struct chunk_norms norms;
-  struct scale *by = NULL;
+  struct pd_column_form *by = NULL, *form = NULL;
   char *rows = NULL;
   polyad_status status = POLYAD_OK;
   PD_TRY_CLEANUP(PD_NEW(context, pd_mul_saturated((uint64_t)ktensor->order, rank), &by));
+  PD_TRY_CLEANUP(PD_NEW(context, rank, &form));
   PD_TRY_CLEANUP(pd_alloc(context, pd_mul_saturated(rank, (uint64_t)threads),
                           pd_type_bytes(ktensor->type), (void **)&rows));
   for (uint64_t first = 0; first < rank; first += PD_COLUMN_CHUNK) {
-    PD_TRY_CLEANUP(find_column_norms(ktensor, false, first, share, &norms));
+    PD_TRY_CLEANUP(find_column_norms(ktensor, false, first, passes, share, &norms));
     find_scales(ktensor, first, &norms, by);
   }
   (void)sort_weights(ktensor, order);
-  for (int n = 0; n < ktensor->order; ++n)
-    form_rows(ktensor, n, by + (uint64_t)n * rank, order, rows, threads);
+  for (int n = 0; n < ktensor->order; ++n) {
+    for (uint64_t k = 0; k < rank; ++k)
+      form[k] = by[(uint64_t)n * rank + order[k].place];
+    PD_TRY_CLEANUP(form_mode(ktensor, n, passes, form, rows, threads));
+  }
 cleanup:
-  PD_FREE(context, rows, by);
+  PD_FREE(context, rows, form, by);
   return status;
 }

@@ -1,6 +1,7 @@
 /* CP-ALS in every format on the GPU against the CPU, and where normal equations are hard. */
 #include "gpu/gpu_context.h"
 #include "harness.h"
+#include "tensor/ktensor.h"
 #include <math.h>
 #include <stdio.h>
 
@@ -163,6 +164,120 @@ static void test_cp_als(void **state) {
         compare_runs(&whole, formats[f], "auto", ranks[k], (enum signs)signs);
 }
 
+/* So large that its iterations are not recorded. */
+static const struct mttkrp_case large = {"large", 3, {600, 500, 400}, 4700000, SHAPE_FIBERS, false};
+
+/* A run of modecopy whose model is wanted. */
+struct kept_run {
+  polyad_context *context;
+  polyad_plan *plan;
+  polyad_cp_als_options options;
+};
+
+static void kept_run_make(struct kept_run *run, size_t rank, int iterations) {
+  struct problem problem;
+  polyad_plan_options options;
+  assert_int_equal(polyad_context_create(&run->context), POLYAD_OK);
+  assert_int_equal(polyad_set_device(run->context, "cuda"), POLYAD_OK);
+  problem_make(&large, 1, 3, &problem);
+  polyad_plan_options_init(&options);
+  options.format = "modecopy";
+  options.rank = rank;
+  run->plan = gpu_plan(run->context, &problem, &options);
+  problem_free(&problem);
+  polyad_cp_als_options_init(&run->options);
+  run->options.rank = rank;
+  run->options.run.tolerance = 0;
+  run->options.run.max_iterations = iterations;
+}
+
+static polyad_ktensor *kept_run_model(struct kept_run *run, polyad_run_info *info) {
+  polyad_ktensor *model = NULL;
+  if (polyad_cp_als(run->context, run->plan, &run->options, &model, info) != POLYAD_OK)
+    fail_msg("%s", polyad_last_error(run->context));
+  return model;
+}
+
+/* Compares the run's model with another one bit by bit, and destroys both. */
+static void kept_run_matches(struct kept_run *run, polyad_ktensor *expected) {
+  polyad_ktensor *model = kept_run_model(run, NULL);
+  size_t row = pd_type_bytes(model->type) * model->rank;
+  assert_memory_equal(model->weights, expected->weights, row);
+  for (int n = 0; n < model->order; ++n)
+    assert_memory_equal(model->factor[n], expected->factor[n], row * model->dims[n]);
+  polyad_ktensor_destroy(model);
+  polyad_ktensor_destroy(expected);
+}
+
+static void kept_run_free(struct kept_run *run) {
+  polyad_plan_destroy(run->plan);
+  polyad_context_destroy(run->context);
+}
+
+static int ends_there(void *user, const polyad_progress *progress) {
+  const int *iterations = user;
+  return progress->iteration == *iterations;
+}
+
+static void first_product_ahead(size_t rank, int iterations) {
+  struct kept_run run;
+  polyad_run_info info = {0}, longer = {0};
+  char path[] = "gpu-als-ahead.state";
+  kept_run_make(&run, rank, iterations);
+  polyad_ktensor *model = kept_run_model(&run, &info);
+  run.options.run.checkpoint = path;
+  run.options.run.checkpoint_every = 1;
+  kept_run_matches(&run, model);
+  (void)remove(path);
+  run.options.run.checkpoint = NULL;
+  model = kept_run_model(&run, NULL);
+  run.options.run.max_iterations = 2 * iterations;
+  polyad_set_progress(run.context, ends_there, &iterations);
+  kept_run_matches(&run, model);
+  polyad_set_progress(run.context, NULL, NULL);
+  polyad_ktensor_destroy(kept_run_model(&run, &longer));
+  for (int i = 0; i < iterations; ++i)
+    assert_true(info.trace[i].fit == longer.trace[i].fit);
+  polyad_run_info_clear(&info);
+  polyad_run_info_clear(&longer);
+  kept_run_free(&run);
+}
+
+/* The first MTTKRP of an iteration is made before the end of the run is known: a run that ends
+ * where it cannot know so leaves the same bits as one that does. So does one whose factors are
+ * touched between all iterations. */
+static void test_first_product_ahead(void **state) {
+  (void)state;
+  first_product_ahead(32, 9);
+  first_product_ahead(40, 9);
+}
+
+static void test_few_ahead(void **state) {
+  (void)state;
+  first_product_ahead(5, 4);
+}
+
+/* Starts that follow each other in one run are what each is alone, though the first iteration of
+ * one comes after a product that was made for the start before. */
+static void test_starts_in_turn(void **state) {
+  (void)state;
+  struct kept_run run;
+  polyad_run_info both = {0}, second = {0};
+  kept_run_make(&run, 40, 9); /* too wide for starts side by side */
+  run.options.run.starts = 2;
+  run.options.run.tolerance = 1e-2;
+  polyad_ktensor_destroy(kept_run_model(&run, &both));
+  run.options.run.starts = 1;
+  run.options.run.first_start = 1;
+  polyad_ktensor_destroy(kept_run_model(&run, &second));
+  assert_int_equal(both.start_count, 2);
+  assert_true(both.starts[1].objective == second.starts[0].objective);
+  assert_int_equal(both.starts[1].iterations, second.starts[0].iterations);
+  polyad_run_info_clear(&both);
+  polyad_run_info_clear(&second);
+  kept_run_free(&run);
+}
+
 /* What compute-sanitizer has the time for. */
 static void test_few(void **state) {
   (void)state;
@@ -191,4 +306,5 @@ static void test_every_format(void **state) {
 
 GPU_TESTS(cmocka_unit_test(test_ill_posed), cmocka_unit_test(test_summed_residuals),
           cmocka_unit_test(test_few), cmocka_unit_test(test_cp_als),
-          cmocka_unit_test(test_every_format))
+          cmocka_unit_test(test_first_product_ahead), cmocka_unit_test(test_few_ahead),
+          cmocka_unit_test(test_starts_in_turn), cmocka_unit_test(test_every_format))

@@ -27,8 +27,10 @@ static void run(struct linalg_side *side, enum operation operation, enum pd_scal
     break;
   case DAMPED: /* from x, where v does not do without; v made anew beside what may come between */
     status = linalg->prepare(context, 1, &damped);
+    side->prepared = true;
     if (status == POLYAD_OK)
       status = linalg_side_update(side, damping, &side->x, NULL, &side->m, scaling);
+    side->prepared = false;
     break;
   case NONNEGATIVE: /* from what x holds */
     status = linalg_side_update(side, 0, &side->x, &side->m, &side->other, scaling);
@@ -382,6 +384,8 @@ static void run_at_once(struct linalg_side *side, double (*scalars)[PD_SCALARS])
     works[k] = side[k].work;
   }
   assert_int_equal(linalg->prepare(context, TOGETHER, updates), POLYAD_OK);
+  for (int k = 0; k < TOGETHER; ++k)
+    updates[k].prepared = true;
   assert_int_equal(linalg->update_rows(context, TOGETHER, updates), POLYAD_OK);
   assert_int_equal(linalg->update_finish(context, TOGETHER, updates), POLYAD_OK);
   for (int k = 0; k < TOGETHER; ++k) {
@@ -503,10 +507,104 @@ static void test_not_finite(void **state) {
   linalg_side_free(&side);
 }
 
-GPU_TESTS(cmocka_unit_test(test_operations), cmocka_unit_test(test_exact_scaling),
-          cmocka_unit_test(test_runs_at_once), cmocka_unit_test(test_copied_columns),
-          cmocka_unit_test(test_rank_deficient), cmocka_unit_test(test_wide),
-          cmocka_unit_test(test_rounding), cmocka_unit_test(test_random),
-          cmocka_unit_test(test_not_finite), cmocka_unit_test(test_residual),
-          cmocka_unit_test(test_norm_beside_sums), cmocka_unit_test(test_ill_conditioned),
-          cmocka_unit_test(test_refined))
+/* Columns of a matrix on the GPU against those of its copy on the host: norms, also of numbers
+ * whose squares pass the range, and the first of several entries of largest magnitude. */
+static void columns_match(struct linalg_side *side, void *copy) {
+  const struct pd_linalg *linalg = side->device->linalg;
+  const struct pd_matrix *x = &side->m;
+  for (uint64_t first = 0; first < x->columns; first += PD_COLUMN_CHUNK) {
+    uint64_t rest = x->columns - first;
+    struct pd_columns columns = {.context = side->context,
+                                 .matrix = copy,
+                                 .type = x->type,
+                                 .rows = x->rows,
+                                 .stride = x->columns,
+                                 .first = first,
+                                 .count = rest < PD_COLUMN_CHUNK ? (int)rest : PD_COLUMN_CHUNK};
+    double expected[PD_COLUMN_CHUNK], peaks[PD_COLUMN_CHUNK];
+    double norm[PD_COLUMN_CHUNK], peak[PD_COLUMN_CHUNK];
+    int exponent[PD_COLUMN_CHUNK];
+    pd_columns_norm(&columns, false, expected, exponent, peaks);
+    assert_int_equal(linalg->column_norms(side->context, side->work, x, first, columns.count,
+                                          exponent, norm, peak),
+                     POLYAD_OK);
+    for (int c = 0; c < columns.count; ++c) {
+      assert_true(peak[c] == peaks[c]);
+      assert_true(fabs(norm[c] - expected[c]) <= 1e-13 * expected[c]);
+    }
+  }
+}
+
+/* Entry k of a matrix of either type. */
+static double entry_of(const void *matrix, polyad_type type, size_t k) {
+  return type == POLYAD_F32 ? (double)((const float *)matrix)[k] : ((const double *)matrix)[k];
+}
+
+/* Columns moved and scaled, the same bits as on the host. */
+static void forms_match(struct linalg_side *side, const void *copy, void *formed) {
+  const struct pd_matrix *x = &side->m;
+  size_t rank = (size_t)x->columns, rows = (size_t)x->rows;
+  struct pd_column_form *form = malloc(rank * sizeof *form);
+  assert_non_null(form);
+  for (size_t k = 0; k < rank; ++k)
+    form[k] = (struct pd_column_form){rank - 1 - k, k % 2 ? 0x1p-20 : 1, 0x1p3,
+                                      k % 3 == 0   ? 3
+                                      : k % 3 == 1 ? -2
+                                                   : -7};
+  assert_int_equal(side->device->linalg->form_columns(side->context, side->work, form, x, &side->x),
+                   POLYAD_OK);
+  assert_int_equal(pd_matrix_to_host(side->context, &side->x, formed), POLYAD_OK);
+  for (size_t i = 0; i < rows; ++i)
+    for (size_t k = 0; k < rank; ++k) {
+      const struct pd_column_form *of = &form[k];
+      double value = entry_of(copy, x->type, i * rank + of->place) * of->one * of->other;
+      double expected = value / of->divisor, found = entry_of(formed, x->type, i * rank + k);
+      assert_true(found == (x->type == POLYAD_F32 ? (double)(float)expected : expected));
+    }
+  free(form);
+}
+
+/* Ties of either sign, a column of zeros and, in double, magnitudes near both ends of the range. */
+static void spread_out(struct linalg_side *side, void *copy) {
+  size_t rank = (size_t)side->m.columns, rows = (size_t)side->m.rows;
+  uint64_t state = 3;
+  for (size_t i = 0; i < rows; ++i)
+    for (size_t r = 0; r < rank; ++r) {
+      double value = floor(9 * linalg_side_noise(&state)) - 4;
+      if (r % 5 == 1) value = 0;
+      if (side->m.type == POLYAD_F32)
+        ((float *)copy)[i * rank + r] = (float)value;
+      else
+        ((double *)copy)[i * rank + r] = value * (r % 7 == 2 ? 1e300 : r % 7 == 4 ? 1e-310 : 1);
+    }
+  assert_int_equal(pd_matrix_from_host(side->context, &side->m, copy), POLYAD_OK);
+}
+
+static void test_normal_forms(void **state) {
+  (void)state;
+  static const uint64_t ranks[] = {1, 5, 32, 33, 70, 1100}, rows[] = {1, 37, 5000};
+  for (size_t k = 0; k < sizeof ranks / sizeof *ranks; ++k)
+    for (size_t j = 0; j < sizeof rows / sizeof *rows; ++j)
+      for (int type = POLYAD_F32; type <= POLYAD_F64; ++type) {
+        struct linalg_side side;
+        if (ranks[k] > 100 && rows[j] > 100) continue;
+        linalg_side_make(&side, "cuda", (polyad_type)type, rows[j], ranks[k], 0);
+        void *copy = malloc((size_t)(rows[j] * ranks[k]) * 8),
+             *formed = malloc((size_t)(rows[j] * ranks[k]) * 8);
+        assert_true(copy != NULL && formed != NULL);
+        spread_out(&side, copy);
+        columns_match(&side, copy);
+        forms_match(&side, copy, formed);
+        free(copy);
+        free(formed);
+        linalg_side_free(&side);
+      }
+}
+
+GPU_TESTS(cmocka_unit_test(test_normal_forms), cmocka_unit_test(test_operations),
+          cmocka_unit_test(test_exact_scaling), cmocka_unit_test(test_runs_at_once),
+          cmocka_unit_test(test_copied_columns), cmocka_unit_test(test_rank_deficient),
+          cmocka_unit_test(test_wide), cmocka_unit_test(test_rounding),
+          cmocka_unit_test(test_random), cmocka_unit_test(test_not_finite),
+          cmocka_unit_test(test_residual), cmocka_unit_test(test_norm_beside_sums),
+          cmocka_unit_test(test_ill_conditioned), cmocka_unit_test(test_refined))

@@ -11,6 +11,7 @@ struct linalg_side {
   const struct pd_device *device;
   struct pd_linalg_work *work;
   struct pd_matrix x, m, other, v, lambda, gram, peak, slices;
+  bool prepared; /* what the next update tells of itself */
 };
 
 /** A number from 0 to 1, the next of a sequence. */

@@ -284,7 +284,7 @@ static void share_and_compare(polyad_type type, polyad_norm norm) {
     struct pd_component order[70];
     status[k] = norm == POLYAD_NORM_1
                     ? pd_ktensor_normalize_shared(part[k], norm, &share[k])
-                    : pd_ktensor_normal_form_shared(context, part[k], &share[k], order);
+                    : pd_ktensor_normal_form_shared(context, part[k], NULL, &share[k], order);
   }
   assert_int_equal(threads, SHARERS);
   polyad_ktensor_normalize(whole, norm);
@@ -330,7 +330,7 @@ static void two_passes_make_the_normal_form(void **state) {
       polyad_ktensor *sorted = copy_of(model);
       struct pd_component order[70];
       assert_int_equal(polyad_set_threads(context, threads), POLYAD_OK);
-      assert_int_equal(pd_ktensor_normal_form_shared(context, model, NULL, order), POLYAD_OK);
+      assert_int_equal(pd_ktensor_normal_form_shared(context, model, NULL, NULL, order), POLYAD_OK);
       polyad_ktensor_normalize(expected, POLYAD_NORM_2);
       polyad_ktensor_normalize(sorted, POLYAD_NORM_2);
       assert_int_equal(polyad_ktensor_arrange(context, expected), POLYAD_OK);

@@ -18,8 +18,10 @@ enum {
   PD_GPU_RANK_PASS = 32,     /* an update is one pass over memory */
   PD_GPU_REFINEMENTS = 3,    /* of a solution: see pd_gpu_rows */
   PD_GPU_PASS_BLOCKS = 264,
-  PD_GPU_JOBS = 64,  /* that a launcher takes */
-  PD_GPU_BATCH = 16, /* of them, as many as fit into a kernel's parameters */
+  PD_GPU_NORM_COLUMNS = 64, /* columns that pd_gpu_column_norms() takes at most */
+  PD_GPU_FORM = 4,          /* numbers that pd_gpu_form_columns() takes for each column */
+  PD_GPU_JOBS = 64,         /* that a launcher takes */
+  PD_GPU_BATCH = 16,        /* of them, as many as fit into a kernel's parameters */
   PD_GPU_RESIDUAL_BLOCKS = 2048
 };
 
@@ -154,6 +156,20 @@ cudaError_t pd_gpu_copy_columns(const struct pd_gpu_columns *jobs, int count, cu
 cudaError_t pd_gpu_spread(const struct pd_gpu_grams *grams, const double *sums, int blocks,
                           const double *lambda, double *squares, int rank, double *scalars,
                           cudaStream_t stream);
+
+/** Norms and peaks of columns, `count` of each into `out`; see pd_linalg::column_norms. */
+struct pd_gpu_norms {
+  struct pd_gpu_matrix x;
+  uint64_t first;
+  int count;
+  double one[PD_GPU_NORM_COLUMNS], other[PD_GPU_NORM_COLUMNS]; /* what entries are taken times */
+  double *parts; /* room for what 264 blocks find: 3 numbers each */
+};
+cudaError_t pd_gpu_column_norms(const struct pd_gpu_norms *job, double *out, cudaStream_t stream);
+/** Column k of `to` from the column of x, times two numbers and divided by a third, that `form`
+ *  names, one after another. */
+cudaError_t pd_gpu_form_columns(struct pd_gpu_matrix x, struct pd_gpu_matrix to, const double *form,
+                                cudaStream_t stream);
 
 /** lambda, factor (1 / norm), INNER and MASS (sum of lambda) from the column sums of unweighted
  * squares; scaling is enum pd_scaling. */

@@ -133,7 +133,6 @@ static polyad_status prepare_all(polyad_context *context, int runs, const struct
     struct pd_gpu_grams chosen =
         pd_gpu_grams_of(update->count, update->grams, update->skip, update->ridge);
     jobs[k] = inversion_of(update, &chosen);
-    update->work->prepared = true;
     if (update->work->rank > PD_GPU_RANK_SMALL)
       PD_TRY(PD_CUDA(context, state,
                      pd_gpu_hadamard(&chosen, update->work->rank, update->v->data, stream)));
@@ -161,9 +160,8 @@ static polyad_status find_inverses(polyad_context *context, int runs,
   const struct pd_gpu_grams none = {.count = 0};
   for (int k = 0; k < runs; ++k) {
     struct pd_gpu_inversion job = inversion_of(&updates[k], &none);
-    if (!updates[k].work->prepared)
+    if (!updates[k].prepared)
       PD_TRY(PD_CUDA(context, state, pd_gpu_invert(&job, 1, pd_cuda_stream(state))));
-    updates[k].work->prepared = false;
   }
   return POLYAD_OK;
 }

@@ -37,14 +37,20 @@ void pd_cuda_work_destroy(polyad_context *context, struct pd_linalg_work *work) 
   if (work->fork != NULL && cudaEventDestroy(work->fork) != cudaSuccess) (void)cudaGetLastError();
   if (work->joined != NULL && cudaEventDestroy(work->joined) != cudaSuccess)
     (void)cudaGetLastError();
+  if (work->arrived != NULL && cudaEventDestroy(work->arrived) != cudaSuccess)
+    (void)cudaGetLastError();
   pd_cuda_services->free(context, work);
 }
 
+/* The side has no priority: its blocks, which fill a processor each, would hold up an MTTKRP that
+ * takes longer than they may. */
 static polyad_status create_side(polyad_context *context, struct pd_linalg_work *work) {
   struct pd_cuda_state *state = pd_cuda_state_of(work->device);
+  cudaEvent_t *const events[] = {&work->fork, &work->joined, &work->arrived};
   PD_TRY(PD_CUDA(context, state, cudaStreamCreateWithFlags(&work->side, cudaStreamNonBlocking)));
-  PD_TRY(PD_CUDA(context, state, cudaEventCreateWithFlags(&work->fork, cudaEventDisableTiming)));
-  return PD_CUDA(context, state, cudaEventCreateWithFlags(&work->joined, cudaEventDisableTiming));
+  for (size_t k = 0; k < sizeof events / sizeof *events; ++k)
+    PD_TRY(PD_CUDA(context, state, cudaEventCreateWithFlags(events[k], cudaEventDisableTiming)));
+  return POLYAD_OK;
 }
 
 polyad_status pd_cuda_work_create(polyad_context *context, const struct pd_device *device,

@@ -22,7 +22,8 @@ struct pd_linalg_work {
   cudaEvent_t fork, joined; /* before and after that */
   bool apart;               /* the stream has not waited for it */
   bool norm_apart;          /* all that it has not waited for is the model's norm */
-  bool prepared;            /* it made the inverse */
+  bool sent; /* the scalars are on their way, and `arrived` tells when they are there */
+  cudaEvent_t arrived;
   /* A team that the rows are shared by; NULL: none. Members fold their sums into one list, and
      every member gets all lists: what follows is then done on all, with the same bits. */
   polyad_team *team;
@@ -80,6 +81,13 @@ polyad_status pd_cuda_update_finish(polyad_context *context, int runs,
                                     const struct pd_update *updates);
 polyad_status pd_cuda_pass(polyad_context *context, struct pd_linalg_work *work,
                            struct pd_gpu_rows *rows);
+
+polyad_status pd_cuda_column_norms(polyad_context *context, struct pd_linalg_work *work,
+                                   const struct pd_matrix *x, uint64_t first, int count,
+                                   const int *exponent, double *norm, double *peak);
+polyad_status pd_cuda_form_columns(polyad_context *context, struct pd_linalg_work *work,
+                                   const struct pd_column_form *form, const struct pd_matrix *x,
+                                   struct pd_matrix *to);
 
 /** The slot join. */
 polyad_status pd_cuda_join(polyad_context *context, struct pd_linalg_work *work, polyad_team *team);
