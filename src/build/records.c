@@ -124,9 +124,24 @@ static bool records_before(const uint64_t *a, const uint64_t *b, int bit, int en
   return false;
 }
 
+/* Records of one word: by all its bits that are sorted by, those before being equal. */
+static void insertion_sort_words(uint64_t *record, uint64_t count, int end) {
+  const int unused = 64 - end;
+  for (uint64_t p = 1; p < count; ++p) {
+    uint64_t q = p, moved = record[p];
+    for (; q > 0 && record[q - 1] >> unused > moved >> unused; --q)
+      record[q] = record[q - 1];
+    record[q] = moved;
+  }
+}
+
 static void records_insertion_sort(const struct sorter *sorter, const struct bucket *bucket) {
   uint64_t words = (uint64_t)sorter->words, *records = bucket->here;
   uint64_t moved[PD_RECORD_WORDS_MAX];
+  if (words == 1) {
+    insertion_sort_words(records, bucket->count, sorter->sort_bits);
+    return;
+  }
   for (uint64_t p = 1; p < bucket->count; ++p) {
     uint64_t q = p;
     memcpy(moved, records + p * words, words * sizeof *moved);
@@ -139,21 +154,52 @@ static void records_insertion_sort(const struct sorter *sorter, const struct buc
   }
 }
 
+/* Moves each half's records to the places of their digits. Neighbours often have the same digit,
+ * and then each move waits for the place that the one before leaves: two halves in turn wait half
+ * as long. */
+static inline __attribute__((always_inline)) void scatter_halves(const uint64_t *in, uint64_t count,
+                                                                 struct digit digit,
+                                                                 uint32_t (*places)[DIGITS_MOST],
+                                                                 uint64_t *out, int words) {
+  const uint64_t each = (uint64_t)words, half = count / 2;
+  const uint64_t *first = in, *second = in + half * each;
+  for (uint64_t p = 0; p < half; ++p, first += each, second += each) {
+    copy_record(first, out + places[0][digit_of(first, digit)]++ * each, words);
+    copy_record(second, out + places[1][digit_of(second, digit)]++ * each, words);
+  }
+  if (count % 2 != 0) copy_record(second, out + places[1][digit_of(second, digit)] * each, words);
+}
+
 /* Sorts by one digit; true when the records have moved to `there`. */
+static inline __attribute__((always_inline)) bool sort_digit_sized(const uint64_t *here,
+                                                                   uint64_t *there, uint64_t count,
+                                                                   struct digit digit, int words) {
+  uint32_t places[2][DIGITS_MOST], place = 0;
+  const uint64_t each = (uint64_t)words, half = count / 2;
+  const uint64_t *second = here + half * each;
+  for (int k = 0; k < 2; ++k)
+    memset(places[k], 0, (digit.mask + 1) * sizeof places[k][0]);
+  for (uint64_t p = 0; p < half; ++p) {
+    ++places[0][digit_of(here + p * each, digit)];
+    ++places[1][digit_of(second + p * each, digit)];
+  }
+  if (count % 2 != 0) ++places[1][digit_of(second + half * each, digit)];
+  for (uint64_t d = 0; d <= digit.mask; ++d) {
+    uint32_t one = places[0][d], both = one + places[1][d];
+    if (both == count) return false;
+    places[0][d] = place;
+    places[1][d] = place + one;
+    place += both;
+  }
+  scatter_halves(here, count, digit, places, there, words);
+  return true;
+}
+
 static bool sort_digit(const uint64_t *here, uint64_t *there, uint64_t count, int words,
                        struct digit digit) {
-  uint64_t places[DIGITS_MOST], place = 0;
-  memset(places, 0, (digit.mask + 1) * sizeof *places);
-  for (uint64_t p = 0; p < count; ++p)
-    ++places[digit_of(here + p * (uint64_t)words, digit)];
-  for (uint64_t d = 0; d <= digit.mask; ++d) {
-    uint64_t size = places[d];
-    if (size == count) return false;
-    places[d] = place;
-    place += size;
-  }
-  records_scatter(here, count, digit, places, there, words);
-  return true;
+  if (words == 1) return sort_digit_sized(here, there, count, digit, 1);
+  if (words == 2) return sort_digit_sized(here, there, count, digit, 2);
+  return sort_digit_sized(here, there, count, digit, words);
 }
 
 /* Sorts a bucket from its last digit to its first; returns where the records are then. */

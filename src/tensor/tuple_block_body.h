@@ -50,11 +50,12 @@ static void tuple_see(const struct pd_tuple_block *block, int n, int modes, uint
     tuple_raise(total[p], registers);
 }
 
-/* Sees the tuples that a sample has, whose hashes are computed whole: eight nonzeros are passed
- * over at once where it has none. */
+/* Sees the tuples that a sample has, whose hashes are computed whole. Flags become bits of a word
+ * first: a loop over the bits of 64 nonzeros is left once, one over those of eight eight times,
+ * each time at a number of bits that no processor foresees. */
 static void tuple_see_drawn(const struct pd_tuple_block *block, int n, int modes,
                             const uint32_t *restrict low, uint8_t *registers) {
-  enum { AT_ONCE = 8 };
+  enum { AT_ONCE = 64 };
   uint8_t is_drawn[PD_TUPLE_BLOCK + AT_ONCE] = {0};
   uint64_t factor[POLYAD_MAX_ORDER];
   int mode[POLYAD_MAX_ORDER];
@@ -65,10 +66,14 @@ static void tuple_see_drawn(const struct pd_tuple_block *block, int n, int modes
   for (uint64_t p = 0; p < block->count; ++p)
     is_drawn[p] = (uint8_t)pd_tuple_drawn(low[p]);
   for (uint64_t p = 0; p < block->count; p += AT_ONCE) {
-    uint64_t some;
-    memcpy(&some, is_drawn + p, sizeof some);
+    uint64_t some = 0;
+    for (uint64_t k = 0; k < AT_ONCE; k += 8) {
+      uint64_t flags;
+      memcpy(&flags, is_drawn + p + k, sizeof flags);
+      some |= (flags * UINT64_C(0x0102040810204080) >> 56) << k;
+    }
     for (; some != 0; some &= some - 1) {
-      uint64_t at = block->first + p + (uint64_t)__builtin_ctzll(some) / 8, total = 0;
+      uint64_t at = block->first + p + (uint64_t)__builtin_ctzll(some), total = 0;
       for (int k = 0; k < modes; ++k)
         total += factor[k] * pd_tensor_index(block->tensor, mode[k], at);
       tuple_raise(pd_mix64(total), registers);

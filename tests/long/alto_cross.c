@@ -39,12 +39,16 @@ static void key_round_trip(int order, int bits) {
   memcpy(alto.field, alto.mode, sizeof alto.field);
   alto.low = low;
   alto.high = high;
+  const void *from[POLYAD_MAX_ORDER];
+  int bytes[POLYAD_MAX_ORDER];
   for (int n = 0; n < order; ++n) {
     for (uint64_t p = 0; p < COUNT; ++p)
       index[n][p] = pd_random_u64((uint64_t)bits, (uint64_t)n, p) % dims[n];
-    pd_alto_coder_current()->encode(&alto.mode[n], index[n], 8, COUNT, low,
-                                    bits > 64 ? high : NULL);
+    from[n] = index[n];
+    bytes[n] = 8;
   }
+  pd_alto_coder_current()->encode(order, alto.mode, from, bytes, COUNT, low,
+                                  bits > 64 ? high : NULL);
   for (int n = 0; n < order; ++n) {
     pd_alto_coder_current()->decode(&alto, n, 0, COUNT, back);
     require(memcmp(back, index[n], sizeof back) == 0, "round trip of a key", "keys");

@@ -117,13 +117,19 @@ static void code(uint64_t trial, int order, int bits, const struct pd_alto_coder
   dims_of_bits(trial, order, bits, dims);
   assert_true(pd_alto_shape(order, dims, COUNT, &request, alto));
   assert_int_equal(alto->bits, bits);
+  const void *index[POLYAD_MAX_ORDER];
+  uint32_t narrow[POLYAD_MAX_ORDER][COUNT];
+  int bytes[POLYAD_MAX_ORDER];
   for (int n = 0; n < order; ++n) {
-    for (uint64_t p = 0; p < COUNT; ++p) /* the last index is among them */
+    for (uint64_t p = 0; p < COUNT; ++p) { /* the last index is among them */
       coded->index[n][p] =
           p == 0 ? dims[n] - 1 : draw(trial, 5, p * POLYAD_MAX_ORDER + (uint64_t)n) % dims[n];
-    coder->encode(&alto->mode[n], coded->index[n], 8, COUNT, coded->low,
-                  bits > 64 ? coded->high : NULL);
+      narrow[n][p] = (uint32_t)coded->index[n][p];
+    }
+    bytes[n] = dims[n] <= UINT64_C(1) << 32 ? 4 : 8;
+    index[n] = bytes[n] == 4 ? (const void *)narrow[n] : coded->index[n];
   }
+  coder->encode(order, alto->mode, index, bytes, COUNT, coded->low, bits > 64 ? coded->high : NULL);
 }
 
 /* The words as they are stored: of 4 bytes where that is enough. */

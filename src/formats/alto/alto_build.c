@@ -7,7 +7,10 @@
 #include "formats/rowsum/rowsum_build.h"
 #include <string.h>
 
-enum { THREAD_GRAIN = 1 << 14, BLOCK = 1024 };
+enum {
+  THREAD_GRAIN = 1 << 14,
+  BLOCK = PD_PACK_BLOCK /* keys and indices stay in the nearest cache */
+};
 
 static int segments_for(uint64_t nnz, int asked) {
   uint64_t most = asked > 0 ? (uint64_t)asked : PD_ALTO_SEGMENTS;
@@ -48,41 +51,46 @@ bool pd_alto_shape(int order, const uint64_t *dims, uint64_t nnz, const struct p
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-/* Keys of nonzeros [first, first + count) of a tensor, at most BLOCK; `high` is NULL when one word
- * is enough. */
-static void alto_build_encode(const struct pd_alto *alto, const polyad_tensor *tensor,
-                              uint64_t first, uint64_t count, uint64_t *low, uint64_t *high) {
-  const struct pd_alto_coder *coder = pd_alto_coder_current();
-  memset(low, 0, count * sizeof *low);
-  if (high != NULL) memset(high, 0, count * sizeof *high);
-  for (int n = 0; n < alto->order; ++n)
-    coder->encode(&alto->mode[n],
-                  (const char *)tensor->index[n] + first * (uint64_t)tensor->index_bytes[n],
-                  tensor->index_bytes[n], count, low, high);
-}
-
 struct building {
   polyad_tensor *tensor;
   bool take;
   struct pd_layout layout;
   struct pd_alto *alto;
+  struct pd_alto_mode mode[POLYAD_MAX_ORDER]; /* of keys in the highest bits of one word */
 };
+
+/* Keys of one word as a record has them: in its highest bits. */
+static void raise_keys(struct building *building) {
+  const struct pd_alto *alto = building->alto;
+  memcpy(building->mode, alto->mode, sizeof building->mode);
+  if (alto->bits == 0 || alto->bits > 64) return;
+  for (int n = 0; n < alto->order; ++n) {
+    struct pd_alto_mode *mode = &building->mode[n];
+    mode->mask[0] <<= 64 - alto->bits;
+    for (int r = 0; r < mode->runs; ++r)
+      mode->run[r].from += (uint8_t)(64 - alto->bits);
+  }
+}
 
 /* Records have their keys in the highest bits. */
 static void encode_records(const void *user, uint64_t first, uint64_t count,
                            uint64_t *const *word) {
   const struct building *building = user;
   const struct pd_alto *alto = building->alto;
-  if (alto->bits == 0) return;
+  const polyad_tensor *tensor = building->tensor;
+  const struct pd_alto_coder *coder = pd_alto_coder_current();
+  const void *index[POLYAD_MAX_ORDER];
+  for (int n = 0; n < alto->order; ++n)
+    index[n] = (const char *)tensor->index[n] + first * (uint64_t)tensor->index_bytes[n];
   if (alto->bits <= 64) {
-    alto_build_encode(alto, building->tensor, first, count, word[0], NULL);
-    for (uint64_t p = 0; p < count; ++p)
-      word[0][p] <<= 64 - alto->bits;
+    coder->encode(alto->order, building->mode, index, tensor->index_bytes, count, word[0], NULL);
     return;
   }
   uint64_t low[BLOCK], high[BLOCK];
   int up = 128 - alto->bits;
-  alto_build_encode(alto, building->tensor, first, count, low, high);
+  memset(low, 0, count * sizeof *low);
+  memset(high, 0, count * sizeof *high);
+  coder->encode(alto->order, alto->mode, index, tensor->index_bytes, count, low, high);
   for (uint64_t p = 0; p < count; ++p) {
     word[0][p] = high[p] << up | (up == 0 ? 0 : low[p] >> (64 - up));
     word[1][p] = low[p] << up;
@@ -148,6 +156,16 @@ static void widen_spans(const struct pd_alto *alto, int mode, uint64_t first, ui
   }
 }
 
+/* Puts indices into the words of fields. */
+static void put_field(const struct pd_alto_mode *field, uint64_t count, const uint64_t *index,
+                      uint64_t (*words)[BLOCK]) {
+  for (int r = 0; r < field->runs; ++r) {
+    const struct pd_alto_run *run = &field->run[r];
+    const struct pd_piece piece = {.low = run->to, .bits = run->bits, .shift = run->from};
+    pd_pack_block_functions()->add_piece(&piece, 8, index, count, words[run->word]);
+  }
+}
+
 /* Stores words or indices of nonzeros [first, first + count), whose keys are `low` and `high`. */
 static void store_keys(struct pd_alto *alto, uint64_t first, uint64_t count, uint64_t *low,
                        uint64_t *high) {
@@ -165,8 +183,7 @@ static void store_keys(struct pd_alto *alto, uint64_t first, uint64_t count, uin
     if (alto->decoded)
       narrow(count, index, alto->index_bytes[n], alto->index[n], first);
     else if (alto->fields)
-      coder->encode(&alto->field[n], index, 8, count, words[0],
-                    alto->high_bytes == 0 ? NULL : words[1]);
+      put_field(&alto->field[n], count, index, words);
   }
   if (alto->low_bytes != 0)
     narrow(count, alto->fields ? words[0] : low, alto->low_bytes, alto->low, first);
@@ -240,6 +257,7 @@ polyad_status pd_alto_fill(polyad_context *context, polyad_tensor *tensor, bool 
       .tensor = tensor, .encode = encode_records, .user = &building, .packed = alto_build_allocate};
   struct pd_room room;
   polyad_status status = POLYAD_OK;
+  raise_keys(&building);
   pd_layout_skip(&building.layout, alto->bits);
   PD_TRY(pd_room_create_values(context, tensor, alto->bits, &room));
   pd_layout_end_values(&building.layout, alto->type, room.value_bits);

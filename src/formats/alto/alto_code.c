@@ -35,11 +35,12 @@ static void decode_shifts(const struct pd_alto *alto, int mode, uint64_t first, 
   }
 }
 
-static void encode_shifts(const struct pd_alto_mode *mode, const void *index, int index_bytes,
-                          uint64_t count, uint64_t *low, uint64_t *high) {
+static void encode_shifts(int modes, const struct pd_alto_mode *mode, const void *const *index,
+                          const int *bytes, uint64_t count, uint64_t *low, uint64_t *high) {
   for (uint64_t p = 0; p < count; ++p) {
     struct pd_alto_key key = {{low[p], high == NULL ? 0 : high[p]}};
-    pd_alto_deposit(mode, pd_alto_number(index, index_bytes, p), &key);
+    for (int n = 0; n < modes; ++n)
+      pd_alto_deposit(&mode[n], pd_alto_number(index[n], bytes[n], p), &key);
     low[p] = key.word[0];
     if (high != NULL) high[p] = key.word[1];
   }

@@ -8,10 +8,11 @@
 /** index[p] = index in `mode` of nonzero first + p. */
 typedef void pd_alto_decode_function(const struct pd_alto *alto, int mode, uint64_t first,
                                      uint64_t count, uint64_t *index);
-/** Puts indices of `mode` (of 4 or 8 bytes) into keys: low[p] |= ..., and high[p] unless NULL. */
-typedef void pd_alto_encode_function(const struct pd_alto_mode *mode, const void *index,
-                                     int index_bytes, uint64_t count, uint64_t *low,
-                                     uint64_t *high);
+/** Puts indices of some modes (index[n], of bytes[n] bytes: 4 or 8) into keys: low[p] |= ..., and
+ *  high[p] unless NULL, which it is where no mode has bits there. */
+typedef void pd_alto_encode_function(int modes, const struct pd_alto_mode *mode,
+                                     const void *const *index, const int *bytes, uint64_t count,
+                                     uint64_t *low, uint64_t *high);
 
 struct pd_alto_coder {
   const char *name; /* "shifts" or "pext" */

@@ -29,22 +29,49 @@ static void decode_pext(const struct pd_alto *alto, int mode, uint64_t first, ui
     decode_sized(alto, m, 8, 8, first, count, index);
 }
 
-static inline __attribute__((always_inline)) void
-encode_sized(struct pd_alto_mode mode, const void *index, int index_bytes, uint64_t count,
-             uint64_t *restrict low, uint64_t *restrict high) {
-  const uint64_t low_mask = mode.mask[0], high_mask = mode.mask[1];
+static void encode_mode(const struct pd_alto_mode *mode, const void *index, int bytes,
+                        uint64_t count, uint64_t *restrict low, uint64_t *restrict high) {
+  const uint64_t low_mask = mode->mask[0], high_mask = mode->mask[1];
+  const int low_bits = mode->low_bits;
   for (uint64_t p = 0; p < count && low_mask != 0; ++p)
-    low[p] |= _pdep_u64(pd_alto_number(index, index_bytes, p), low_mask);
+    low[p] |= _pdep_u64(pd_alto_number(index, bytes, p), low_mask);
   for (uint64_t p = 0; p < count && high_mask != 0; ++p)
-    high[p] |= _pdep_u64(pd_alto_number(index, index_bytes, p) >> mode.low_bits, high_mask);
+    high[p] |= _pdep_u64(pd_alto_number(index, bytes, p) >> low_bits, high_mask);
 }
 
-static void encode_pdep(const struct pd_alto_mode *mode, const void *index, int index_bytes,
-                        uint64_t count, uint64_t *low, uint64_t *high) {
-  if (index_bytes == 4)
-    encode_sized(*mode, index, 4, count, low, high);
+/* Keys of one word from indices of 4 bytes, all modes at once. */
+static inline __attribute__((always_inline)) void
+encode_short(int modes, const struct pd_alto_mode *mode, const void *const *index, uint64_t count,
+             uint64_t *restrict low) {
+  const uint32_t *from[POLYAD_MAX_ORDER];
+  uint64_t mask[POLYAD_MAX_ORDER];
+  for (int n = 0; n < modes; ++n) {
+    from[n] = index[n];
+    mask[n] = mode[n].mask[0];
+  }
+  for (uint64_t p = 0; p < count; ++p) {
+    uint64_t key = low[p];
+#pragma GCC unroll 8
+    for (int n = 0; n < modes; ++n)
+      key |= _pdep_u64(from[n][p], mask[n]);
+    low[p] = key;
+  }
+}
+
+static void encode_pdep(int modes, const struct pd_alto_mode *mode, const void *const *index,
+                        const int *bytes, uint64_t count, uint64_t *low, uint64_t *high) {
+  bool is_short = high == NULL;
+  for (int n = 0; n < modes; ++n)
+    is_short = is_short && bytes[n] == 4;
+  if (is_short && modes == 3)
+    encode_short(3, mode, index, count, low);
+  else if (is_short && modes == 4)
+    encode_short(4, mode, index, count, low);
+  else if (is_short)
+    encode_short(modes, mode, index, count, low);
   else
-    encode_sized(*mode, index, index_bytes, count, low, high);
+    for (int n = 0; n < modes; ++n)
+      encode_mode(&mode[n], index[n], bytes[n], count, low, high);
 }
 
 const struct pd_alto_coder pd_alto_coder_pext = {"pext", decode_pext, encode_pdep};
