@@ -61,7 +61,8 @@ struct pd_traits {
   uint64_t dims[POLYAD_MAX_ORDER];
   uint64_t nonempty[POLYAD_MAX_ORDER];  /* non-empty slices, exact */
   uint64_t slice_max[POLYAD_MAX_ORDER]; /* nonzeros of the fullest slice, exact */
-  uint64_t fibers[POLYAD_MAX_ORDER];    /* non-empty fibers along each mode, to a few percent */
+  uint64_t fibers[POLYAD_MAX_ORDER];    /* non-empty ones along each mode, to a few percent, where
+                                           a format looks at them */
   /* tuples[n][k]: distinct tuples of indices in the k modes from n on, in the cyclic order, to a
    * few percent, for k from 2 to order - 2; 0: not counted. */
   uint64_t tuples[POLYAD_MAX_ORDER][POLYAD_MAX_ORDER];
@@ -69,6 +70,9 @@ struct pd_traits {
 
 polyad_status pd_traits_compute(polyad_context *context, const polyad_tensor *tensor,
                                 struct pd_traits *traits);
+/** The same, without fibers for a `format` that never looks at them; NULL: any format. */
+polyad_status pd_traits_compute_for(polyad_context *context, const polyad_tensor *tensor,
+                                    const struct polyad_format *format, struct pd_traits *traits);
 /** Those of the request, which the plan has computed; computes them where it has none. */
 polyad_status pd_traits_of_request(polyad_context *context, const polyad_tensor *tensor,
                                    const struct pd_request *request, struct pd_traits *traits);
@@ -94,6 +98,7 @@ struct polyad_format {
   int min_order, max_order;
   bool by_name;       /* serves comparisons: "auto" never takes it */
   bool counts_tuples; /* its estimates rest on traits->tuples, which are counted for it */
+  bool fiberless;     /* it never looks at traits->fibers, which are not counted for it alone */
   bool reduced;       /* has kernels for compute types other than POLYAD_COMPUTE_NATIVE */
 
   /** Whether it can hold the tensor as asked; if not, writes why into `reason`. */

@@ -30,12 +30,18 @@ static void begin_traits(const polyad_tensor *tensor, struct pd_traits *traits) 
   memcpy(traits->dims, tensor->dims, sizeof traits->dims);
 }
 
-polyad_status pd_traits_compute(polyad_context *context, const polyad_tensor *tensor,
-                                struct pd_traits *traits) {
+polyad_status pd_traits_compute_for(polyad_context *context, const polyad_tensor *tensor,
+                                    const struct polyad_format *format, struct pd_traits *traits) {
   begin_traits(tensor, traits);
   for (int n = 0; n < tensor->order; ++n)
     PD_TRY(weigh_slices(context, tensor, n, traits));
+  if (format != NULL && format->fiberless) return POLYAD_OK;
   return pd_tensor_sample_fibers(context, tensor, NULL, traits->fibers);
+}
+
+polyad_status pd_traits_compute(polyad_context *context, const polyad_tensor *tensor,
+                                struct pd_traits *traits) {
+  return pd_traits_compute_for(context, tensor, NULL, traits);
 }
 
 /* struct pd_tuple_source of what has been sent: `user` is the request. */
@@ -69,7 +75,8 @@ polyad_status pd_traits_compute_sent(polyad_context *context, const polyad_tenso
 
 polyad_status pd_traits_of_request(polyad_context *context, const polyad_tensor *tensor,
                                    const struct pd_request *request, struct pd_traits *traits) {
-  if (request->traits == NULL) return pd_traits_compute(context, tensor, traits);
+  if (request->traits == NULL)
+    return pd_traits_compute_for(context, tensor, request->format, traits);
   *traits = *request->traits;
   return POLYAD_OK;
 }

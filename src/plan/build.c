@@ -90,7 +90,7 @@ polyad_status pd_storage_make(polyad_context *context, const struct pd_making *a
   *stored = (struct pd_stored){0};
   bool builds = making.format->build_there != NULL && request.device->functions->build != NULL;
   if (builds && request.traits == NULL) {
-    PD_TRY(pd_traits_compute(context, tensor, &traits));
+    PD_TRY(pd_traits_compute_for(context, tensor, making.format, &traits));
     request.traits = &traits;
     making.request = &request;
   }

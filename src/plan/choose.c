@@ -123,7 +123,7 @@ polyad_status pd_candidates_traits(polyad_context *context, const polyad_tensor 
   if (pd_sent(request) != NULL)
     PD_TRY(pd_traits_compute_sent(context, tensor, request, traits));
   else
-    PD_TRY(pd_traits_compute(context, tensor, traits));
+    PD_TRY(pd_traits_compute_for(context, tensor, request->format, traits));
   for (int f = 0; f < pd_format_count(); ++f) {
     const struct polyad_format *format = pd_format_at(f);
     const struct polyad_kernels *kernels = pd_kernels_find(format->name, request->device->kind);

@@ -123,6 +123,7 @@ const struct polyad_format pd_alto_format = {
     .parameter_count = sizeof parameters / sizeof *parameters,
     .min_order = 1,
     .max_order = POLYAD_MAX_ORDER,
+    .fiberless = true,
     .supports = alto_supports,
     .estimate_bytes = alto_estimate_bytes,
     .estimate_seconds = alto_estimate_seconds,

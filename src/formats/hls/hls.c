@@ -140,6 +140,7 @@ const struct polyad_format pd_hls_format = {
     .parameter_count = sizeof parameters / sizeof *parameters,
     .min_order = PD_HLS_MIN_ORDER,
     .max_order = PD_HLS_MAX_ORDER,
+    .fiberless = true,
     .reduced = true,
     .supports = hls_supports,
     .estimate_bytes = hls_estimate_bytes,
