@@ -1,5 +1,6 @@
 """Runs the command in a scratch folder and checks what every failure must look like."""
 
+import functools
 import gzip
 import json
 import os
@@ -126,10 +127,16 @@ def check_error(text):
     assert all(c >= " " and c != "\x7f" for c in errors[0]), repr(errors[0])
 
 
-def validate(command, value):
+@functools.cache
+def validator(command):
+    """Of the command's JSON. The schema is checked here, once."""
     schema = json.loads((ROOT / "docs/json" / f"{command}.json").read_text())
     jsonschema.Draft7Validator.check_schema(schema)
-    jsonschema.validate(value, schema)
+    return jsonschema.Draft7Validator(schema)
+
+
+def validate(command, value):
+    validator(command).validate(value)
 
 
 def read_tns(path):

@@ -4,6 +4,7 @@ and both are given to the invariant's check."""
 import json
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 
@@ -76,10 +77,20 @@ def read_tensor(command, arguments, file, folder, stdin, precision):
         subprocess.run([command, "convert", file, path, "-q", "-t", "1", *reading_options(arguments)],
                        cwd=folder, input=stdin, check=True, stdout=subprocess.DEVNULL,
                        env={k: v for k, v in os.environ.items() if not k.startswith("LD_")})
-        lines = [line.split() for line in path.read_text().splitlines() if line[:1] not in "#"]
-    coords = np.array([[int(word) - 1 for word in line[:-1]] for line in lines])
-    values = np.array([line[-1] for line in lines], np.float64)
-    return coords, values.astype(np.float32).astype(np.float64) if precision == "f32" else values
+        text = path.read_text(encoding="ascii", errors="replace")
+    return parse_tns(text, precision)
+
+
+def parse_tns(text, precision):
+    """Coordinates, from 0, and values of lines of numbers; comments and empty lines are left out. NumPy
+    splits the text, in a tenth of Python's time: many runs have 400,000 lines."""
+    text = re.sub(r"^(?:#.*)?\n", "", text, flags=re.MULTILINE)
+    width = len(text.partition("\n")[0].split())
+    rows = np.fromstring(text, np.float64, sep=" ").reshape(-1, max(width, 1))
+    assert len(rows) == text.count("\n"), "not one entry a line"
+    values = np.ascontiguousarray(rows[:, -1])
+    return rows[:, :-1].astype(np.int64) - 1, \
+        values.astype(np.float32).astype(np.float64) if precision == "f32" else values
 
 
 def zeros_kept(words):
