@@ -5,8 +5,9 @@ usage: clang_warnings.py FOLDER configure
        clang_warnings.py FOLDER K/N    (every N-th file from the K-th on)
 
 First the preset "clang" is configured in FOLDER, then each file of its compile_commands.json is
-checked, without making code; files that a build generates are left out. One file at a time, for
-ctest runs the parts side by side. Visibly skipped where clang is missing."""
+checked, without making code; files that a build generates are left out, and those of the folders
+that POLYAD_LINTED names, in which clang-tidy has found no warning of clang (.ci/run). One file at a
+time, for ctest runs the parts side by side. Visibly skipped where clang is missing."""
 import json
 import os
 import shlex
@@ -35,6 +36,8 @@ def main():
     with open(os.path.join(folder, "compile_commands.json"), encoding="utf-8") as file:
         entries = {entry["file"]: entry for entry in json.load(file)
                    if entry["file"].endswith(".c") and not entry["file"].startswith(folder + os.sep)}
+    linted = tuple(os.path.abspath(each) + os.sep for each in os.environ.get("POLYAD_LINTED", "").split())
+    entries = {file: entry for file, entry in entries.items() if not file.startswith(linted)}
     part, parts = map(int, sys.argv[2].split("/"))
     entries = list(entries.values())[part - 1::parts]
     said = "".join(check(entry) for entry in entries)
