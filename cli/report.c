@@ -233,7 +233,7 @@ int cli_report(int argc, char **argv) {
     return cli_usage_error("the page is missing; give it with --output PAGE.html");
   const char *of_file = cli_transform_given(&command.session.transforms, false);
   if (of_file == NULL && command.no_residuals) of_file = "--no-residuals";
-  if (of_file == NULL && command.session.labels != NULL) of_file = "--labels";
+  if (of_file == NULL) of_file = cli_reading_given();
   if (command.file == NULL && of_file != NULL)
     return cli_usage_error("%s found without FILE, the tensor that it is for", of_file);
   if (strcmp(command.output, "-") != 0) status = cli_check_report_name("--output", command.output);

@@ -147,6 +147,16 @@ void cli_set_types(const struct cli_session *session, polyad_plan_options *optio
   options->second_share = session->second_share;
 }
 
+const char *cli_reading_given(void) {
+  static const char *const option[] = {
+      "--input-format", "--index-base", "--pattern", "--duplicates", "--aggregate",
+      "--zeros",        "--dims",       "--labels",  "--columns",    "--where",
+      "--missing",      "--numbers",    "--value",   "--time-zone",  "--delimiter"};
+  for (size_t k = 0; k < sizeof option / sizeof option[0]; ++k)
+    if (cli_parsed_has(option[k] + strlen("--"))) return option[k];
+  return NULL;
+}
+
 int cli_read_options(struct cli_session *session, polyad_read_options *options) {
   char quoted[CLI_QUOTE_BYTES];
   polyad_read_options_init(options);

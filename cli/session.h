@@ -153,6 +153,8 @@ int cli_read_tensor(struct cli_session *session, const char *path, polyad_tensor
 /** The same, but what the library makes of reading is the caller's to tell. */
 int cli_try_read_tensor(struct cli_session *session, const char *path, polyad_status *made,
                         polyad_tensor **tensor);
+/** The first of the options of reading that was given, with its dashes, or NULL. */
+const char *cli_reading_given(void);
 /** How files are read, as the options say. 0, or an exit status. */
 int cli_read_options(struct cli_session *session, polyad_read_options *options);
 polyad_type cli_precision(const struct cli_session *session);

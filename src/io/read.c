@@ -64,6 +64,11 @@ static bool asks_for_columns(const polyad_read_options *options) {
          options->numbers != POLYAD_NUMBERS_PLAIN || options->time_zone != NULL;
 }
 
+/* Whether a file of this format has values wherever it has indices. */
+static bool has_values(polyad_file_format number) {
+  return number == POLYAD_FILE_PTN || number == POLYAD_FILE_NPZ || number == POLYAD_FILE_NPY;
+}
+
 /* Reads what the name tells, or else what the first bytes tell: text with indices where no format
  * recognises them. A .tns file that begins with a word of the Tensor Toolbox is such a file. */
 static polyad_status read_any(polyad_context *context, const char *path,
@@ -83,6 +88,11 @@ static polyad_status read_any(polyad_context *context, const char *path,
         "given "
         "for a file that is no table; expected delimited text, such as .csv (of a pipe: input "
         "format csv)");
+  if (options->pattern && format != NULL && has_values(format->number))
+    return pd_fail_at(context, POLYAD_INVALID_ARGUMENT, path, 0, 0,
+                      "values are asked to be 1 (pattern), but a file of format %s has its own; "
+                      "expected text with indices alone",
+                      format->name);
   if (format != NULL && format->opens && options->shares > 1 && format->number == POLYAD_FILE_PTN)
     return pd_ptn_read_share(context, path, options, tensor);
   if (format != NULL && format->opens)

@@ -535,12 +535,37 @@ def test_a_directory_of_labels_that_has_none_is_refused(polyad):
     (("report", "m.ptm", "-o", "page.html", "--log1p"), "--log1p found without FILE"),
     (("report", "m.ptm", "-o", "page.html", "--no-residuals"), "--no-residuals found without FILE"),
     (("report", "m.ptm", "-o", "page.html", "--labels", "."), "--labels found without FILE"),
+    (("report", "m.ptm", "-o", "page.html", "--index-base", "0"), "--index-base found without FILE"),
+    (("report", "m.ptm", "-o", "page.html", "--aggregate", "sum"), "--aggregate found without FILE"),
+    (("report", "m.ptm", "-o", "page.html", "--delimiter", ";"), "--delimiter found without FILE"),
     (("anomalies", "m.ptm", "good.tns", "--model-kind", "gaussian", "--cells", "file"), "--cells found with"),
     (("anomalies", "m.ptm", "good.tns", "--model-kind", "gaussian", "--by", "index", "--tail", "lower"),
      "--tail found with --by index")])
 def test_options_of_what_is_not_asked_for_are_refused(polyad, command, says):
     polyad.ok(*CPD, "-o", "m.ptm")
     polyad.fails(2, *command, says=says)
+
+
+@pytest.mark.parametrize("name", ["x.ptn", "x.npz"])
+def test_values_of_a_binary_file_are_no_pattern(polyad, name):
+    polyad.ok("convert", "good.tns", name)
+    polyad.fails(1, "info", name, "--pattern", says=f"{name}: error: values are asked to be 1 (pattern), but")
+    polyad.write("rows.csv", "a,b\n1,2\n2,1\n")
+    assert polyad.json("info", "rows.csv", "--pattern")["nnz"] == 2
+
+
+def test_every_option_of_reading_needs_a_file(polyad):
+    """What the help lists under reading is all that a report of a model alone refuses."""
+    polyad.ok(*CPD, "-o", "m.ptm")
+    text = polyad.ok("report", "--help").out.decode()
+    reading = text[text.index("reading:"):].split("\n\n")[0]
+    found = re.findall(r"^ +(--[a-z-]+)( \S+)?", reading, re.M)
+    values = {"--index-base": "1", "--duplicates": "sum", "--aggregate": "sum", "--zeros": "drop", "--missing": "keep",
+              "--numbers": "plain"}
+    assert len(found) == 15
+    for option, argument in found:
+        polyad.fails(2, "report", "m.ptm", "-o", "page.html", option,
+                     *([values.get(option, "x")] if argument else []), says=f"{option} found without FILE")
 
 
 def test_a_tail_that_does_not_count_is_told(polyad):
