@@ -24,11 +24,13 @@ const char *polyad_loss_name(int which) {
 /* The smallest model that a count is divided by. */
 static const double LEAST_MODEL = 1e-10;
 
-/* Whether all values are 0 or 1, by sums that the plan has: numbers x for which all x (1 - x) add
- * up to 0. Those of ones are exact but for the root in the norm. */
+/* Whether all values are 0 or 1. Where a device alone has seen them, or other members of a team,
+ * sums tell: numbers x for which all x (1 - x) add up to 0. Those of ones are exact but for the
+ * root in the norm. */
 static bool ones_alone(const polyad_plan *plan) {
   double squares = plan->norm * plan->norm;
-  return plan->value_exponent == 0 && !plan->negative.found &&
+  bool seen = plan->beside_bits && plan->part == NULL; /* what all members of a team would have */
+  return !seen && plan->value_exponent == 0 && !plan->negative.found &&
          fabs(plan->sum - squares) <= 8 * 0x1p-53 * squares;
 }
 

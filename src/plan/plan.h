@@ -40,6 +40,8 @@ struct polyad_plan {
                            large or small that products would overflow or underflow */
   uint64_t tensor_hash; /* polyad_tensor_hash() of the tensor */
   double sum;           /* of the values, as the plan's kernels see them */
+  bool beside_bits;     /* some values are neither 0 nor 1; of a team, of this member's. False also
+                           where a device alone has seen the values */
   uint64_t longest_row[POLYAD_MAX_ORDER]; /* nonzeros of the fullest slice of each mode */
   struct {
     bool found;

@@ -38,48 +38,55 @@ polyad_status pd_plan_check_counts(polyad_context *context, const polyad_plan *p
  * do not wait for each other: the order of additions is always the same. */
 enum { PARTS = 256, LANES = 8, THREAD_GRAIN = 1 << 15 };
 
-/* Sum of the values from `first` to `end` times `up` and `down`, and whether some are negative. */
+/* Sum of the values from `first` to `end` times `up` and `down`, and whether some are negative, or
+ * neither 0 nor 1. */
 static inline __attribute__((always_inline)) double
 sum_of_values(const polyad_tensor *tensor, polyad_type type, uint64_t first, uint64_t end,
-              const double scale[2], bool *negative) {
+              const double scale[2], bool *negative, bool *beside_bits) {
   double lane[LANES] = {0}, sum = 0;
-  uint64_t below[LANES] = {0};
+  uint64_t below[LANES] = {0}, other[LANES] = {0};
   for (uint64_t p = first; p < end; p += LANES) {
     const uint64_t lanes = end - p < LANES ? end - p : LANES;
     for (uint64_t k = 0; k < lanes; ++k) {
       double value = pd_load(type, tensor->values, p + k);
       lane[k] += value * scale[0] * scale[1];
       below[k] |= value < 0;
+      other[k] |= (uint64_t)(value != 0) & (uint64_t)(value != 1);
     }
   }
   for (int k = 0; k < LANES; ++k) {
     sum += lane[k];
     *negative |= below[k] != 0;
+    *beside_bits |= other[k] != 0;
   }
   return sum;
 }
 
-/* Sum of the values, and the first that is negative. */
+/* Sum of the values, the first that is negative, and whether there are others than 0 and 1. */
 static void look_at_values(polyad_plan *plan, const polyad_tensor *tensor) {
   int half = -plan->value_exponent / 2; /* 2^1074 alone is no double */
   const double scale[2] = {ldexp(1, half), ldexp(1, -plan->value_exponent - half)};
   double sum[PARTS];
-  bool negative[PARTS] = {false};
+  bool negative[PARTS] = {false}, beside_bits[PARTS] = {false};
   int threads = pd_threads_for(plan->context, tensor->nnz, THREAD_GRAIN);
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (int part = 0; part < PARTS; ++part) {
     uint64_t first = pd_part_begin(tensor->nnz, part, PARTS);
     uint64_t end = pd_part_begin(tensor->nnz, part + 1, PARTS);
-    sum[part] = tensor->type == POLYAD_F64
-                    ? sum_of_values(tensor, POLYAD_F64, first, end, scale, &negative[part])
-                    : sum_of_values(tensor, POLYAD_F32, first, end, scale, &negative[part]);
+    sum[part] = tensor->type == POLYAD_F64 ? sum_of_values(tensor, POLYAD_F64, first, end, scale,
+                                                           &negative[part], &beside_bits[part])
+                                           : sum_of_values(tensor, POLYAD_F32, first, end, scale,
+                                                           &negative[part], &beside_bits[part]);
   }
   int first_negative = 0;
   while (first_negative < PARTS && !negative[first_negative])
     ++first_negative;
   plan->sum = 0;
-  for (int part = 0; part < PARTS; ++part)
+  plan->beside_bits = false;
+  for (int part = 0; part < PARTS; ++part) {
     plan->sum += sum[part];
+    plan->beside_bits |= beside_bits[part];
+  }
   if (first_negative == PARTS) return;
   uint64_t p = pd_part_begin(tensor->nnz, first_negative, PARTS);
   while (pd_tensor_value(tensor, p) >= 0)

@@ -41,6 +41,7 @@ static polyad_status stream_facts_look_at_values(polyad_context *context, struct
     if (!(stored > 0 && isfinite(stored))) PD_TRY(check_value(context, stream, first + p, value));
     if (stored > facts->largest) facts->largest = stored;
     if (value < 0 && !plan->negative.found) note_negative(stream, p, value, plan);
+    plan->beside_bits |= converted(stream, value) != 1; /* nor 0, which check_value() refuses */
   }
   return POLYAD_OK;
 }

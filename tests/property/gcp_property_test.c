@@ -229,15 +229,17 @@ static void test_refusals(void **state) {
   polyad_context_destroy(context);
 }
 
-/* Values that a loss is not for. */
-static void refuse_value(polyad_context *context, double value, const bool *refused) {
+/* Values that a loss is not for: the first ones of a tensor of ones, or its only one. */
+static void refuse_values(polyad_context *context, int count, const double *values,
+                          const bool *refused) {
   struct problem problem;
   polyad_plan_options options;
   polyad_plan *plan = NULL;
   polyad_workspace *workspace = NULL;
   double sum;
-  problem_make(&cases[1], 2, 1, &problem);
-  problem.value[0] = value;
+  problem_make(&cases[count > 1 ? 6 : 1], 2, 1, &problem);
+  for (size_t p = 0; p < problem.entries; ++p)
+    problem.value[p] = p < (size_t)count ? values[p] : 1;
   polyad_tensor *tensor = problem_polyad(context, &problem, POLYAD_F64);
   polyad_plan_options_init(&options);
   options.kernel = POLYAD_KERNEL_PHI;
@@ -253,6 +255,10 @@ static void refuse_value(polyad_context *context, double value, const bool *refu
   problem_free(&problem);
 }
 
+static void refuse_value(polyad_context *context, double value, const bool *refused) {
+  refuse_values(context, 1, &value, refused);
+}
+
 static void test_values_are_refused(void **state) {
   (void)state;
   polyad_context *context = NULL;
@@ -265,6 +271,8 @@ static void test_values_are_refused(void **state) {
   refuse_value(context, 0.5, counts);
   refuse_value(context, 1e200, counts);
   refuse_value(context, -1, negative);
+  static const double balanced[] = {0.5, 1.5, 0.5, 0.5}; /* their sum is that of their squares */
+  refuse_values(context, 4, balanced, counts);
   polyad_context_destroy(context);
 }
 
