@@ -59,6 +59,23 @@ static polyad_status anomaly_indices_find_sums(struct pd_anomalies *a, struct un
 
 /* ---- squared residuals ---------------------------------------------------------------------- */
 
+/* Keeps the model at the nonzeros, which two passes want. */
+static polyad_status keep_expected(struct pd_anomalies *a) {
+  double *expected;
+  if (a->expected != NULL) return POLYAD_OK;
+  PD_TRY(PD_NEW(a->context, a->tensor->nnz, &expected));
+  polyad_status status = POLYAD_OK;
+  for (uint64_t p = 0; p < a->tensor->nnz; ++p) {
+    if (p % 4096 == 0) PD_TRY_CLEANUP(pd_stage_tick(&a->stage));
+    expected[p] = pd_anomaly_expected(a, p);
+  }
+  a->expected = expected;
+  return POLYAD_OK;
+cleanup:
+  pd_free(a->context, expected);
+  return status;
+}
+
 /* The exponent of 2 in whose units squares are taken: that of the largest value, of the data or of
  * the model at its nonzeros. */
 static int find_exponent(const struct pd_anomalies *a) {
@@ -118,6 +135,7 @@ static polyad_status find_squares(struct pd_anomalies *a, struct units *units) {
   struct pd_double_model scaled = a->model;
   double *v = NULL, *stored = NULL, *squares = NULL, cells = 1, rows = 0;
   polyad_status status = POLYAD_OK;
+  PD_TRY(keep_expected(a));
   units->exponent = find_exponent(a);
   scaled.weight = NULL;
   PD_TRY_CLEANUP(PD_NEW(a->context, pd_mul_saturated(rank, rank), &v));
