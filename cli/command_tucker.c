@@ -98,7 +98,9 @@ static int build_plan(struct tucker *tucker) {
   struct cli_session *session = &tucker->session;
   polyad_tensor *tensor = NULL;
   cli_session_settle(session);
+  session->plan_hashes = true;
   int status = cli_read_tensor(session, tucker->file, &tensor);
+  session->plan_hashes = false;
   if (status != 0) return status;
   cli_phase(CLI_BUILD);
   status = spread_ranks(tucker, tensor);
@@ -118,7 +120,8 @@ static int build_plan(struct tucker *tucker) {
   options.sweeps = polyad_expected_sweeps(&defaults.run, options.kernel);
   polyad_status made = polyad_tensor_outline(session->context, tensor, &tucker->outline);
   if (made == POLYAD_OK)
-    made = cli_plan_of(session, &tensor, &options, tucker->report == NULL, &tucker->plan);
+    made = cli_plan_of(session, tucker->file, &tensor, &options, tucker->report == NULL,
+                       &tucker->plan);
   tucker->tensor = tensor;
   if (made == POLYAD_OK && tucker->initial != NULL)
     made = polyad_ttensor_match_labels(session->context, tucker->outline, tucker->initial_labels,

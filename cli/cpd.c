@@ -184,7 +184,9 @@ static int build_in_memory(struct cpd *cpd, const polyad_plan_options *options,
   struct cli_session *session = &cpd->session;
   polyad_tensor *tensor = NULL;
   cli_session_settle(session);
+  session->plan_hashes = true;
   int status = cli_try_read_tensor(session, cpd->file, made, &tensor);
+  session->plan_hashes = false;
   bool streams = cpd->streaming.able && *made == POLYAD_MEMORY_LIMIT;
   if (status == 0 && *made != POLYAD_OK && !streams) status = cli_library_failure(session->context);
   status = cli_team_agree(session, status);
@@ -195,7 +197,7 @@ static int build_in_memory(struct cpd *cpd, const polyad_plan_options *options,
   cli_phase(CLI_BUILD);
   *made = polyad_tensor_outline(session->context, tensor, &cpd->outline);
   if (*made == POLYAD_OK)
-    *made = cli_plan_of(session, &tensor, options, cpd->report == NULL, &cpd->plan);
+    *made = cli_plan_of(session, cpd->file, &tensor, options, cpd->report == NULL, &cpd->plan);
   cpd->tensor = tensor;
   return 0;
 }

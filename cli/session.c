@@ -213,7 +213,7 @@ int cli_try_read_tensor(struct cli_session *session, const char *path, polyad_st
   /* No process of a team knows the hash of what all of them read, and what is timed is not hashed.
    */
   bool hashed = status == 0 && session->json != NULL && session->team == NULL &&
-                !cli_parsed_usage()->measures;
+                !session->plan_hashes && !cli_parsed_usage()->measures;
   if (hashed) cli_manifest_tensor(path, polyad_tensor_hash(*tensor));
   if (status == 0) return 0;
   polyad_tensor_destroy(*tensor);
@@ -228,10 +228,15 @@ int cli_read_tensor(struct cli_session *session, const char *path, polyad_tensor
   return cli_library_failure(session->context);
 }
 
-polyad_status cli_plan_of(struct cli_session *session, polyad_tensor **tensor,
+polyad_status cli_plan_of(struct cli_session *session, const char *path, polyad_tensor **tensor,
                           const polyad_plan_options *options, bool takes, polyad_plan **plan) {
-  return takes ? polyad_plan_create_take(session->context, tensor, options, plan)
-               : polyad_plan_create(session->context, *tensor, options, plan);
+  polyad_stream_info about;
+  polyad_status made = takes ? polyad_plan_create_take(session->context, tensor, options, plan)
+                             : polyad_plan_create(session->context, *tensor, options, plan);
+  if (made != POLYAD_OK || session->json == NULL || session->team != NULL) return made;
+  polyad_plan_stream_info(*plan, &about);
+  cli_manifest_tensor(path, about.tensor_hash);
+  return made;
 }
 
 void cli_iterations_begin(struct cli_session *session) {

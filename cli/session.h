@@ -11,6 +11,7 @@ struct cli_session {
   bool joins;        /* the processes of a launcher, if there are several */
   polyad_team *team; /* of these processes; NULL: this process is alone */
   int warnings;
+  bool plan_hashes; /* a plan is made of the tensor that is read next, and has its hash */
   /* common options */
   const char *device, *precision, *json, *log;
   uint64_t threads, memory_limit, seed;
@@ -163,8 +164,9 @@ polyad_compute cli_compute(const struct cli_session *session);
 /** Hands --precision, --compute and --second-share to the plan. */
 void cli_set_types(const struct cli_session *session, polyad_plan_options *options);
 
-/** Makes a plan. `takes`: it consumes the tensor, which is then NULL, to save its memory. */
-polyad_status cli_plan_of(struct cli_session *session, polyad_tensor **tensor,
+/** Makes a plan of the tensor in a file, and tells the manifest its hash. `takes`: it consumes the
+ *  tensor, which is then NULL, to save its memory. */
+polyad_status cli_plan_of(struct cli_session *session, const char *path, polyad_tensor **tensor,
                           const polyad_plan_options *options, bool takes, polyad_plan **plan);
 
 /** Hands --tune and --tune-cache to the plan. */

@@ -36,15 +36,16 @@ typedef struct polyad_stream_options {
 /** Sets defaults. */
 POLYAD_API void polyad_stream_options_init(polyad_stream_options *options);
 
-/** What a plan that streams is made of. */
+/** What a plan that streams is made of, and the hash of any plan's tensor. */
 typedef struct polyad_stream_info {
-  int streamed;            /**< non-zero: the plan streams; else all other members are 0 */
+  int streamed;            /**< non-zero: the plan streams; else all but tensor_hash are 0 */
   uint64_t chunks;         /**< of each mode */
   uint64_t chunk_nonzeros; /**< nonzeros of every chunk but the last */
   uint64_t spilled_bytes;  /**< on disk, all modes together; 0 where they are kept in memory */
   uint64_t packed_bytes;   /**< on disk besides: the packed copy of text; 0: of a .ptn file */
   uint64_t pass_bytes[POLYAD_MAX_ORDER]; /**< that a kernel of each mode reads */
-  uint64_t tensor_hash;                  /**< polyad_tensor_hash() of the tensor */
+  uint64_t tensor_hash;                  /**< polyad_tensor_hash() of the tensor; 0: not known, of a
+                                              team of processes or arrays given on a device */
   uint64_t memory_bytes; /**< the most memory of the host that the context has in use, from the
                             plan's making to the end of a decomposition by CP-ALS of the plan's
                             rank, in one start and without nonnegativity */

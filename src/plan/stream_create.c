@@ -263,7 +263,7 @@ uint64_t pd_plan_piece(const polyad_plan *plan) {
 }
 
 void polyad_plan_stream_info(const polyad_plan *plan, polyad_stream_info *info) {
-  *info = (polyad_stream_info){0};
+  *info = (polyad_stream_info){.tensor_hash = plan->tensor_hash};
   if (!pd_plan_streams(plan)) return;
   const struct pd_stream *stream = plan->storage;
   info->streamed = 1;
@@ -272,7 +272,6 @@ void polyad_plan_stream_info(const polyad_plan *plan, polyad_stream_info *info) 
   info->spilled_bytes = stream->kept != NULL ? 0 : stream->lists_bytes;
   info->packed_bytes = stream->file.copied ? stream->file.header.file_bytes : 0;
   info->memory_bytes = stream->memory_bytes;
-  info->tensor_hash = plan->tensor_hash;
   for (int n = 0; n < stream->order; ++n)
     for (uint64_t k = 0; k < stream->chunks; ++k)
       info->pass_bytes[n] += stream->chunk[n][k].bytes;

@@ -69,6 +69,18 @@ def model(tensor):
     return tensor
 
 
+@pytest.mark.parametrize("command", [("cpd", "-r", "2"), ("tucker", "-r", "2,2,2"), ("cpd", "-r", "2", "-a", "apr-mu"),
+                                     ("cpd", "-r", "2", "--log1p"), ("cpd", "-r", "2", "--precision", "f32")])
+@pytest.mark.parametrize("report", [(), ("--report", "page.html")])
+def test_the_hash_of_a_run_is_that_of_what_was_read(polyad, command, report):
+    """It is the plan's, unless the run has none."""
+    name, *options = command
+    read = [option for option in options if option in ("--log1p", "--precision", "f32")]
+    found = polyad.json(name, "good.tns", *options, *report, "--device", "cpu")["manifest"]
+    assert found["tensor_hash"] == polyad.json("info", "good.tns", *read)["hash"]
+    assert [each["hash"] for each in found["inputs"]] == [found["tensor_hash"]]
+
+
 @pytest.mark.parametrize("name", OTHERS)
 def test_every_command_comes_out_again(model, name):
     command, *words = OTHERS[name]
