@@ -4,6 +4,7 @@
 #include "tensor/ktensor.h"
 #include <math.h>
 #include <stdio.h>
+#include <unistd.h>
 
 enum { ROWS = 20 };
 
@@ -222,7 +223,8 @@ static int ends_there(void *user, const polyad_progress *progress) {
 static void first_product_ahead(size_t rank, int iterations) {
   struct kept_run run;
   polyad_run_info info = {0}, longer = {0};
-  char path[] = "gpu-als-ahead.state";
+  char path[64]; /* several of these tests may run side by side */
+  snprintf(path, sizeof path, "gpu-als-ahead-%d.state", (int)getpid());
   kept_run_make(&run, rank, iterations);
   polyad_ktensor *model = kept_run_model(&run, &info);
   run.options.run.checkpoint = path;
