@@ -1,5 +1,6 @@
 /* Reading and writing models: the first bytes of a file, or the extension of a name, decide which
  * file format does it. */
+#include "io/atomic_file.h"
 #include "io/formats.h"
 #include "io/labels_path.h"
 #include "tensor/ktensor.h"
@@ -7,6 +8,7 @@
 #include "tensor/ttensor.h"
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { TOP = 10 }; /* strongest rows that a directory lists where nobody says how many */
 
@@ -159,6 +161,25 @@ static bool may_have_labels_beside(const char *path) {
   return strcmp(path, "-") != 0 && (stat(path, &about) != 0 || S_ISREG(about.st_mode));
 }
 
+/* Where no file stands yet the labels come first: who ends the process in between leaves no model
+ * without them. */
+static polyad_status write_behind_labels(polyad_context *context, const struct pd_model *model,
+                                         const struct pd_file_format *format, const char *path) {
+  PD_TRY(pd_output_probe(context, path));
+  polyad_status status = pd_labels_write_model(context, model->order, model->outline, path);
+  if (status == POLYAD_OK) status = format->write_model(context, model, path);
+  if (status != POLYAD_OK) (void)pd_labels_write_model(context, model->order, NULL, path);
+  return status;
+}
+
+/* A file that stands there keeps its labels until it is replaced. */
+static polyad_status write_before_labels(polyad_context *context, const struct pd_model *model,
+                                         const struct pd_file_format *format, const char *path,
+                                         bool beside) {
+  PD_TRY(format->write_model(context, model, path));
+  return beside ? pd_labels_write_model(context, model->order, model->outline, path) : POLYAD_OK;
+}
+
 /* Into a file of the format that the name asks for, where none is given. A model of order 0 is
  * missing. */
 static polyad_status write_model(polyad_context *context, struct pd_model model,
@@ -177,8 +198,9 @@ static polyad_status write_model(polyad_context *context, struct pd_model model,
   model.outline = outline;
   model.top = top;
   bool beside = format->number == POLYAD_FILE_TOOLBOX && may_have_labels_beside(path);
-  PD_TRY(format->write_model(context, &model, path));
-  return beside ? pd_labels_write_model(context, model.order, outline, path) : POLYAD_OK;
+  return beside && outline != NULL && access(path, F_OK) != 0
+             ? write_behind_labels(context, &model, format, path)
+             : write_before_labels(context, &model, format, path, beside);
 }
 
 polyad_status polyad_ktensor_write_labelled(polyad_context *context, const polyad_ktensor *ktensor,

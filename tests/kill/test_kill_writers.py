@@ -2,6 +2,7 @@
 old one or the whole new one, and the same command, run again, gives what it always gives and
 removes the temporary files of the dead."""
 
+import shutil
 import signal
 import subprocess
 
@@ -37,6 +38,36 @@ def test_outputs_are_old_or_new(polyad, writer, ending):
     polyad.ok(*writer.arguments)
     assert writer.is_new(writer.contents(polyad), reference)
     assert temporaries(polyad.folder) == []
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_model_that_is_left_has_its_labels(polyad, ending):
+    """Where no model stood before, and where one of the same names did. Temporary files of labels
+    are in their directory, whose name begins as the model's."""
+    polyad.write("rides.csv", "who,day,value\nann,mon,2\nbob,tue,3\nann,tue,1\n")
+    arguments = ("cpd", "rides.csv", "-r", "1", "--threads", "1", "--max-iters", "3", "-o", "out.ktensor")
+    polyad.ok(*arguments)
+    labels = polyad.path("out.ktensor.labels")
+
+    def named():
+        return {path.name: path.read_bytes() for path in labels.glob("*.map")}
+
+    expected, found = named(), []
+    assert len(expected) == 2
+
+    def check(at):
+        found.append(polyad.path("out.ktensor").exists())
+        assert not found[-1] or named() == expected, at
+
+    def forget():
+        polyad.path("out.ktensor").unlink(missing_ok=True)
+        shutil.rmtree(labels, ignore_errors=True)
+
+    for name in ("out", "map"):
+        kill_everywhere(polyad, arguments, ending, name, forget, check)
+    kill_everywhere(polyad, arguments, ending, "map", lambda: None, check)
+    assert False in found and True in found
+    assert named() == expected and temporaries(polyad.folder) == []
 
 
 def test_a_writer_in_place_is_caught(polyad):
