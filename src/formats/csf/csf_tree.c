@@ -9,6 +9,9 @@
 struct growing {
   struct pd_layout layout;
   int level_of_bit[64 * PD_RECORD_WORDS_MAX]; /* the level that each bit of a key belongs to */
+  /* In records of one word: the bits of each level, the lowest of them, and all from there up. */
+  uint64_t own[POLYAD_MAX_ORDER], upper[POLYAD_MAX_ORDER];
+  int shift[POLYAD_MAX_ORDER];
   const uint64_t *records;
   int order, threads;
   uint64_t nnz;
@@ -23,6 +26,11 @@ static void set_levels(const polyad_tensor *tensor, const int *modes, int value_
     pd_layout_add(layout, modes[l], 0, pd_index_bits(tensor->dims[modes[l]]));
     for (; bit < layout->key_bits; ++bit)
       growing->level_of_bit[bit] = l;
+    int bits = pd_index_bits(tensor->dims[modes[l]]), below = 64 - layout->key_bits;
+    if (below < 0 || below > 63) continue;
+    growing->shift[l] = below;
+    growing->own[l] = pd_low_mask(bits) << below;
+    growing->upper[l] = UINT64_MAX << below;
   }
   pd_layout_end_values(layout, tensor->type, value_bits);
 }
@@ -38,28 +46,59 @@ static inline int highest_level(const struct growing *growing, uint64_t p) {
       return growing->level_of_bit[64 * w + __builtin_clzll(here[w] ^ before[w])];
 }
 
+/* Records of one word: those that differ from the one before in bits of a level or one above. */
+static uint64_t count_changes(const uint64_t *record, uint64_t first, uint64_t end, uint64_t bits) {
+  uint64_t changes = first == 0;
+  for (uint64_t p = first == 0 ? 1 : first; p < end; ++p)
+    changes += ((record[p] ^ record[p - 1]) & bits) != 0;
+  return changes;
+}
+
+/* Nodes of the inner levels; every nonzero is a leaf. */
 static void csf_tree_count_nodes(struct growing *growing, int part) {
+  enum { BLOCK = 1 << 11 }; /* records that stay in the nearest cache from level to level */
+  const int leaf = growing->order - 1;
   uint64_t *nodes = growing->nodes[part],
-           end = pd_part_begin(growing->nnz, part + 1, growing->threads);
+           first = pd_part_begin(growing->nnz, part, growing->threads);
+  uint64_t end = pd_part_begin(growing->nnz, part + 1, growing->threads);
   memset(nodes, 0, sizeof growing->nodes[part]);
-  for (uint64_t p = pd_part_begin(growing->nnz, part, growing->threads); p < end; ++p)
-    ++nodes[highest_level(growing, p)];
-  for (int l = 1; l < growing->order; ++l)
-    nodes[l] += nodes[l - 1];
+  nodes[leaf] = end - first;
+  if (growing->layout.words == 1) {
+    for (uint64_t p = first, stop; p < end; p = stop) {
+      stop = end - p < BLOCK ? end : p + BLOCK;
+      for (int l = 0; l < leaf; ++l)
+        nodes[l] += count_changes(growing->records, p, stop, growing->upper[l]);
+    }
+    return;
+  }
+  for (uint64_t p = first; p < end; ++p)
+    for (int l = highest_level(growing, p); l < leaf; ++l)
+      ++nodes[l];
+}
+
+/* Whether nodes of inner levels begin at nonzero p. */
+static inline bool is_first_leaf(const struct growing *growing, uint64_t p) {
+  const int leaf = growing->order - 1;
+  if (growing->layout.words > 1 || p == 0) return highest_level(growing, p) < leaf;
+  return ((growing->records[p] ^ growing->records[p - 1]) & growing->upper[leaf - 1]) != 0;
 }
 
 /* Ids of the inner levels, and where their nodes begin in the level below. */
 static void fill_inner(const struct growing *growing, int part, struct pd_csf_tree *tree) {
+  const int leaf = growing->order - 1;
   uint64_t next[POLYAD_MAX_ORDER], words = (uint64_t)growing->layout.words;
   uint64_t end = pd_part_begin(growing->nnz, part + 1, growing->threads);
   memcpy(next, growing->nodes[part], sizeof next);
-  for (uint64_t p = pd_part_begin(growing->nnz, part, growing->threads); p < end; ++p) {
-    for (int l = highest_level(growing, p); l < growing->order - 1; ++l) {
+  for (uint64_t p = next[leaf]; p < end && leaf > 0; ++p) {
+    if (!is_first_leaf(growing, p)) continue;
+    next[leaf] = p;
+    for (int l = highest_level(growing, p); l < leaf; ++l) {
+      const uint64_t *record = growing->records + p * words;
+      uint64_t index = words > 1 ? pd_record_index(&growing->layout, record, tree->mode[l])
+                                 : (record[0] & growing->own[l]) >> growing->shift[l];
       pd_id_put(tree->start[l], tree->start_bytes, next[l], next[l + 1]);
-      pd_id_put(tree->id[l], tree->id_bytes[l], next[l]++,
-                pd_record_index(&growing->layout, growing->records + p * words, tree->mode[l]));
+      pd_id_put(tree->id[l], tree->id_bytes[l], next[l]++, index);
     }
-    ++next[growing->order - 1];
   }
 }
 
