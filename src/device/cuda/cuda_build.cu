@@ -145,8 +145,7 @@ static __device__ __forceinline__ uint64_t tuple_term(const struct pd_gpu_build_
 }
 
 /* Lanes whose cells share a word set their bits at once: where nonzeros are sorted by these modes
- * that is most of a warp, whose lanes would wait for each other.
- */
+ * that is most of a warp, whose lanes would wait for each other. */
 static __global__ void __launch_bounds__(THREADS)
     mark_cells(const __grid_constant__ struct pd_gpu_build_cells of, uint32_t *bits) {
   uint64_t p = own_place(), cell = 0;
