@@ -495,6 +495,12 @@ def test_sums_are_kept_in_a_file(tmp_path, dtype):
     assert np.linalg.norm(through.model.reconstruct() - again.model.reconstruct()) < bound * size
     alone = polyad.update(loaded, sparse(dense[20:]), 0, forget=0.9)
     assert np.linalg.norm(through.model.reconstruct() - alone.reconstruct()) > 1e-4 * size
+    older = polyad.KruskalTensor.load(state)
+    assert older.factors[0].flat[0] == 3
+    older.factors[0].flat[0] = 1
+    older.save(tmp_path / "older.ptm")
+    with pytest.raises(ValueError, match="sums that an earlier version of polyad wrote"):
+        polyad.Updater(loaded, 0, state=tmp_path / "older.ptm")
     loaded.factors[0][0, 0] += 1
     with pytest.raises(ValueError, match="sums of another model"):
         polyad.Updater(loaded, 0, state=state)

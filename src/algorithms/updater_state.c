@@ -3,7 +3,7 @@
  *
  *   weights             those of the model
  *   factor n            P_n, and below it the R rows of Q_n
- *   growing factor      row by row: 1 (of counts 2), the halves of the model's hash, the growing
+ *   growing factor      row by row: 3 (of counts 4), the halves of the model's hash, the growing
  * mode, the logarithm of all forgetting, then the clock of every slice; zeros after it
  *
  * Modes are named "polyad update". */
@@ -14,9 +14,10 @@
 
 enum { HEAD = 5 };
 
-/* Which sums they are: of squares, or of counts. */
+/* Which sums they are: of squares, or of counts. In versions 1 and 2 the hashes of long models were
+ * others. */
 static double version_of(const polyad_updater *updater) {
-  return updater->kind == POLYAD_KIND_POISSON ? 2 : 1;
+  return updater->kind == POLYAD_KIND_POISSON ? 4 : 3;
 }
 
 static const char mark[] = "polyad update";
@@ -99,6 +100,8 @@ static polyad_status updater_state_check_state(polyad_context *context, const ch
     same = state->dims[n] == dims[n];
   if (!same) return refuse(context, path, "sums of other dims or of another growing mode");
   const double *head = state->factor[mode];
+  if (head[0] == 1 || head[0] == 2)
+    return refuse(context, path, "sums that an earlier version of polyad wrote");
   if (head[0] != version_of(updater) || head[3] != mode)
     return refuse(context, path, "no sums of this growing mode and kind of model");
   if (head[1] != (double)(hash >> 32) || head[2] != (double)(hash & UINT32_MAX))

@@ -3,6 +3,7 @@
 #define PD_HASH_ITEMS_H
 
 #include "core/wide_hash.h"
+#include <polyad/context.h>
 
 static inline void pd_hash_items(struct pd_wide_hash *hash, const void *items, uint64_t count,
                                  size_t bytes) {
@@ -15,8 +16,8 @@ static inline void pd_hash_items(struct pd_wide_hash *hash, const void *items, u
 #endif
 }
 
-/** An array of more items than this enters the hash of a tensor as the hashes of its blocks of so
- *  many items, the last of which may be shorter, so that several threads find them. */
+/** An array of more items than this enters the hash of a tensor or a model as the hashes of its
+ * blocks of so many items, the last of which may be shorter, so that several threads find them. */
 enum { PD_HASH_BLOCK_ITEMS = 1 << 17 };
 
 static inline uint64_t pd_hash_block(const void *items, uint64_t count, size_t bytes) {
@@ -25,6 +26,10 @@ static inline uint64_t pd_hash_block(const void *items, uint64_t count, size_t b
   pd_hash_items(&hash, items, count, bytes);
   return pd_wide_hash_end(&hash);
 }
+
+/** Adds a whole array, by the context's threads where it is long. */
+void pd_hash_array(const polyad_context *context, struct pd_wide_hash *hash, const void *items,
+                   uint64_t count, size_t bytes);
 
 /** Adds the next block of an array of `all` items, which may be all there is. */
 static inline void pd_hash_add_block(struct pd_wide_hash *hash, uint64_t all, const void *items,

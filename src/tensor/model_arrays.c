@@ -33,7 +33,7 @@ struct pd_model pd_model_of_ttensor(const polyad_ttensor *ttensor) {
 }
 
 /* Tells whether two models are equal to the last bit. */
-static uint64_t model_hash(const struct pd_model *model) {
+static uint64_t model_hash(const polyad_context *context, const struct pd_model *model) {
   uint64_t head[2] = {(uint64_t)model->order, (uint64_t)model->type}, order = head[0];
   size_t bytes = pd_type_bytes(model->type);
   struct pd_wide_hash hash;
@@ -41,18 +41,18 @@ static uint64_t model_hash(const struct pd_model *model) {
   pd_hash_items(&hash, head, 2, sizeof head[0]);
   pd_hash_items(&hash, model->dims, order, sizeof model->dims[0]);
   pd_hash_items(&hash, model->ranks, model->tucker ? order : 1, sizeof model->ranks[0]);
-  pd_hash_items(&hash, model->first, model->entries, bytes);
+  pd_hash_array(context, &hash, model->first, model->entries, bytes);
   for (int n = 0; n < model->order; ++n)
-    pd_hash_items(&hash, model->factor[n], model->dims[n] * model->ranks[n], bytes);
+    pd_hash_array(context, &hash, model->factor[n], model->dims[n] * model->ranks[n], bytes);
   return pd_wide_hash_end(&hash);
 }
 
 uint64_t polyad_ktensor_hash(const polyad_ktensor *ktensor) {
   struct pd_model model = pd_model_of_ktensor(ktensor);
-  return model_hash(&model);
+  return model_hash(ktensor == NULL ? NULL : ktensor->context, &model);
 }
 
 uint64_t polyad_ttensor_hash(const polyad_ttensor *ttensor) {
   struct pd_model model = pd_model_of_ttensor(ttensor);
-  return model_hash(&model);
+  return model_hash(ttensor == NULL ? NULL : ttensor->context, &model);
 }

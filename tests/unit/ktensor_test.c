@@ -1,5 +1,6 @@
 /* Kruskal tensors: shapes, normal forms, order and signs of components. */
 #include "ktensor_fixture.h"
+#include "tensor/hash_items.h"
 
 #include <float.h>
 #include <omp.h>
@@ -348,6 +349,40 @@ static void two_passes_make_the_normal_form(void **state) {
     }
 }
 
+/* The hash of a model with a factor of several blocks, from its definition; any number of threads
+ * finds it, and every entry counts. */
+static void long_factors_enter_a_hash_by_blocks(void **state) {
+  (void)state;
+  enum { ROWS = PD_HASH_BLOCK_ITEMS + 7, RANK = 3 };
+  const uint64_t dims[] = {ROWS, 5};
+  polyad_ktensor *model = NULL;
+  assert_int_equal(polyad_ktensor_create(context, 2, dims, RANK, POLYAD_F32, &model), POLYAD_OK);
+  float *factor = polyad_ktensor_factor(model, 0);
+  for (size_t k = 0; k < (size_t)ROWS * RANK; ++k)
+    factor[k] = (float)(k % 1000);
+
+  struct pd_wide_hash hash;
+  const uint64_t head[] = {2, POLYAD_F32, ROWS, 5, RANK}, all = (uint64_t)ROWS * RANK;
+  pd_wide_hash_begin(&hash);
+  pd_hash_items(&hash, head, 5, sizeof head[0]);
+  pd_hash_items(&hash, model->weights, RANK, sizeof(float));
+  for (uint64_t begin = 0; begin < all; begin += PD_HASH_BLOCK_ITEMS) {
+    uint64_t rest = all - begin, count = rest < PD_HASH_BLOCK_ITEMS ? rest : PD_HASH_BLOCK_ITEMS;
+    uint64_t block = pd_hash_block(factor + begin, count, sizeof(float));
+    pd_hash_items(&hash, &block, 1, sizeof block);
+  }
+  pd_hash_items(&hash, model->factor[1], 5 * RANK, sizeof(float));
+  uint64_t expected = pd_wide_hash_end(&hash);
+
+  for (int threads = 1; threads <= 3; ++threads) {
+    assert_int_equal(polyad_set_threads(context, threads), POLYAD_OK);
+    assert_true(polyad_ktensor_hash(model) == expected);
+  }
+  factor[all - 1] += 1;
+  assert_true(polyad_ktensor_hash(model) != expected);
+  polyad_ktensor_destroy(model);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -360,6 +395,7 @@ int main(void) {
       TEST(arranging_is_stable),
       TEST(signs_are_fixed_in_pairs),
       TEST(members_normalize_what_they_share),
+      TEST(long_factors_enter_a_hash_by_blocks),
       TEST(two_passes_make_the_normal_form),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
