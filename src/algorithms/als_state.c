@@ -79,7 +79,8 @@ static polyad_status als_state_fill(struct pd_als *als, bool shared) {
   const polyad_cp_als_options *options = als->options;
   uint64_t rank = options->rank, square = pd_mul_saturated(rank, rank);
   uint64_t host = pd_add_saturated(rank, pd_mul_saturated((uint64_t)als->order, square));
-  /* Where the factors lie elsewhere the first that goes into the arrays is a whole model. */
+  /* Arrays that are not the factors' memory need no zeros: a whole model is written into them
+     before anybody reads them. */
   PD_TRY(pd_ktensor_create(context, als->order, als->plan->dims, options->rank, als->plan->type,
                            als->device->functions->host_memory, &als->model));
   if (!shared) PD_TRY(polyad_workspace_create(context, als->plan, options->rank, &als->workspace));
@@ -200,8 +201,8 @@ polyad_status pd_als_take_factor(struct pd_als *als, int n) {
   return als->linalg->gram(als->context, als->work, &own, &als->gram[n], &als->peak[n]);
 }
 
-/* Scalars that come when a product was made ahead, but for those that were sent before it, count
- * its solve. */
+/* Counters grow on the device. A fetch after a product was made ahead tells what its solve has
+ * added, which may turn out unused; one of scalars that were sent before it does not. */
 void pd_als_count_solves(struct pd_als *als, const double scalar[PD_SCALARS]) {
   struct pd_als_solves *solves = als->ahead && !als->sent ? &als->late : &als->solves;
   solves->fallbacks += (uint64_t)scalar[PD_SCALAR_FALLBACKS];

@@ -82,7 +82,7 @@ struct pd_als {
      fit of the one before: see als_ahead.c. */
   struct pd_matrix first;
   bool ahead;       /* it was made, and has not been used */
-  bool sent;        /* before it the scalars of the fit were sent, and have not been fetched */
+  bool sent;        /* the scalars of the fit, sent before it was made, have not been fetched */
   bool takes_first; /* the running iteration takes its first MTTKRP from there */
   uint64_t first_of[POLYAD_MAX_ORDER]; /* the versions of the factors that it was made from */
 
@@ -95,7 +95,7 @@ struct pd_als {
   double
       caution; /* times the damping that the precision asks for: 1, more after a fall of the fit */
   struct pd_als_solves solves;
-  struct pd_als_solves late; /* by what was made ahead, which may be left unused */
+  struct pd_als_solves late; /* counted for `first`; added to `solves` when that is used */
   double fell_to;            /* the fit of the iteration that broke down; NaN: none did */
 };
 
@@ -176,8 +176,9 @@ polyad_status pd_als_put_weights(struct pd_als *als);
 polyad_status pd_als_put_model(struct pd_als *als);
 /** pd_als_take_factor() of all modes, which are new. */
 polyad_status pd_als_take_factors(struct pd_als *als);
-/** Brings the device's weights into als->model; its factors. */
+/** Brings the device's weights into als->model. */
 polyad_status pd_als_download_weights(struct pd_als *als);
+/** Brings the device's factors there. */
 polyad_status pd_als_download(struct pd_als *als);
 
 /** Lets a factor and its spare change places: another factor, and one of a new version even where

@@ -70,7 +70,7 @@ struct pd_traits {
 
 polyad_status pd_traits_compute(polyad_context *context, const polyad_tensor *tensor,
                                 struct pd_traits *traits);
-/** The same, without fibers for a `format` that never looks at them; NULL: any format. */
+/** The same for one format: fibers are left out where it never looks at them. NULL: for any. */
 polyad_status pd_traits_compute_for(polyad_context *context, const polyad_tensor *tensor,
                                     const struct polyad_format *format, struct pd_traits *traits);
 /** Those of the request, which the plan has computed; computes them where it has none. */

@@ -33,8 +33,8 @@ void pd_columns_powers(int exponent, double *one, double *other);
  *  added; whether any is not 0. */
 bool pd_columns_exponents(const double *peak, int count, int *exponent);
 
-/** What a column becomes another one by: the entries of column `place`, times `one` and `other`,
- *  which are powers of two, and divided by `divisor`. */
+/** How a column of a normal form is made: from the entries of column `place`, times `one` and
+ *  `other`, which are powers of two, and divided by `divisor`. */
 struct pd_column_form {
   uint64_t place;
   double one, other, divisor;

@@ -15,7 +15,8 @@ struct polyad_ktensor {
   void *factor[POLYAD_MAX_ORDER]; /* dims[n] x rank, row major */
 };
 
-/** polyad_ktensor_create() with factors of zeros or, where not, of numbers that are to be set. */
+/** polyad_ktensor_create(); without `zeros` the factors' numbers are undefined until they are set.
+ */
 polyad_status pd_ktensor_create(polyad_context *context, int order, const uint64_t *dims,
                                 uint64_t rank, polyad_type type, bool zeros,
                                 polyad_ktensor **ktensor);
