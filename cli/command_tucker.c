@@ -98,9 +98,9 @@ static int build_plan(struct tucker *tucker) {
   struct cli_session *session = &tucker->session;
   polyad_tensor *tensor = NULL;
   cli_session_settle(session);
-  session->plan_hashes = true;
-  int status = cli_read_tensor(session, tucker->file, &tensor);
-  session->plan_hashes = false;
+  polyad_status read;
+  int status = cli_try_read_tensor(session, tucker->file, &read, &tensor);
+  if (status == 0 && read != POLYAD_OK) status = cli_library_failure(session->context);
   if (status != 0) return status;
   cli_phase(CLI_BUILD);
   status = spread_ranks(tucker, tensor);

@@ -184,9 +184,7 @@ static int build_in_memory(struct cpd *cpd, const polyad_plan_options *options,
   struct cli_session *session = &cpd->session;
   polyad_tensor *tensor = NULL;
   cli_session_settle(session);
-  session->plan_hashes = true;
   int status = cli_try_read_tensor(session, cpd->file, made, &tensor);
-  session->plan_hashes = false;
   bool streams = cpd->streaming.able && *made == POLYAD_MEMORY_LIMIT;
   if (status == 0 && *made != POLYAD_OK && !streams) status = cli_library_failure(session->context);
   status = cli_team_agree(session, status);

@@ -210,11 +210,6 @@ int cli_try_read_tensor(struct cli_session *session, const char *path, polyad_st
   status = cli_table_close(path, child);
   if (status == 0 && *made != POLYAD_OK) return 0;
   if (status == 0) status = cli_transform(session->context, &session->transforms, tensor);
-  /* No process of a team knows the hash of what all of them read, and what is timed is not hashed.
-   */
-  bool hashed = status == 0 && session->json != NULL && session->team == NULL &&
-                !session->plan_hashes && !cli_parsed_usage()->measures;
-  if (hashed) cli_manifest_tensor(path, polyad_tensor_hash(*tensor));
   if (status == 0) return 0;
   polyad_tensor_destroy(*tensor);
   *tensor = NULL;
@@ -224,8 +219,13 @@ int cli_try_read_tensor(struct cli_session *session, const char *path, polyad_st
 int cli_read_tensor(struct cli_session *session, const char *path, polyad_tensor **tensor) {
   polyad_status made;
   int status = cli_try_read_tensor(session, path, &made, tensor);
-  if (status != 0 || made == POLYAD_OK) return status;
-  return cli_library_failure(session->context);
+  if (status == 0 && made != POLYAD_OK) status = cli_library_failure(session->context);
+  /* No process of a team knows the hash of what all of them read, and what is timed is not hashed.
+   */
+  bool hashed = status == 0 && session->json != NULL && session->team == NULL &&
+                !cli_parsed_usage()->measures;
+  if (hashed) cli_manifest_tensor(path, polyad_tensor_hash(*tensor));
+  return status;
 }
 
 polyad_status cli_plan_of(struct cli_session *session, const char *path, polyad_tensor **tensor,

@@ -11,7 +11,6 @@ struct cli_session {
   bool joins;        /* the processes of a launcher, if there are several */
   polyad_team *team; /* of these processes; NULL: this process is alone */
   int warnings;
-  bool plan_hashes; /* a plan is made of the tensor that is read next, and has its hash */
   /* common options */
   const char *device, *precision, *json, *log;
   uint64_t threads, memory_limit, seed;
@@ -149,9 +148,11 @@ int cli_session_open_on_one(struct cli_session *session);
 void cli_session_settle(struct cli_session *session);
 void cli_session_close(struct cli_session *session);
 
-/** Reads the tensor as the options say, and changes its values. 0, or an exit status. */
+/** Reads the tensor as the options say, changes its values, and tells the manifest its hash. 0, or
+ *  an exit status. */
 int cli_read_tensor(struct cli_session *session, const char *path, polyad_tensor **tensor);
-/** The same, but what the library makes of reading is the caller's to tell. */
+/** The same, but what the library makes of reading is the caller's to tell, and so is the tensor's
+ *  hash: cli_plan_of() tells the manifest that of its plan. */
 int cli_try_read_tensor(struct cli_session *session, const char *path, polyad_status *made,
                         polyad_tensor **tensor);
 /** The first of the options of reading that was given, with its dashes, or NULL. */
