@@ -7,8 +7,10 @@
 #include "algorithms/tucker_state.h"
 #include "core/numbers.h"
 #include "core/random.h"
+#include "linalg/cpu_dense.h"
 #include "tensor/tensor.h"
 #include <math.h>
+#include <string.h>
 
 /* ---- first factors -------------------------------------------------------------------------- */
 
@@ -55,6 +57,25 @@ static polyad_status copy_initial(struct pd_tucker *t) {
   return POLYAD_OK;
 }
 
+/* Where an unfolding has a smaller rank than its factor, the HOSVD leaves columns out; orthonormal
+ * ones take their place, as without iterations the factors are those of the model. */
+static polyad_status start_with_hosvd(struct pd_tucker *t) {
+  polyad_ttensor *model = t->model;
+  for (int n = 0; n < t->order; ++n)
+    memset(model->factor[n], 0, model->dims[n] * model->ranks[n] * pd_type_bytes(model->type));
+  PD_TRY(pd_hosvd(t->context, t->plan, t->options->ranks, model->type, model->factor, &t->hosvd));
+  for (int n = 0; n < t->order; ++n) {
+    struct pd_matrix factor = {.device = &pd_cpu_device,
+                               .type = model->type,
+                               .rows = model->dims[n],
+                               .columns = model->ranks[n],
+                               .stride = model->ranks[n],
+                               .data = model->factor[n]};
+    pd_dense_complete(&factor, factor.columns);
+  }
+  return POLYAD_OK;
+}
+
 /* Later starts of several differ only if they are random. */
 polyad_status pd_tucker_start(void *state, int start) {
   struct pd_tucker *t = state;
@@ -65,12 +86,11 @@ polyad_status pd_tucker_start(void *state, int start) {
     for (int n = 0; n < t->order; ++n)
       pd_hosvd_store(t->model->dims[n], found->ranks[n], found->factor[n], found->ranks[n],
                      found->ranks[n], t->model->type, t->model->factor[n]);
+  } else if (t->options->init == POLYAD_INIT_HOSVD && start == 0) {
+    PD_TRY(start_with_hosvd(t));
   } else {
     for (int n = 0; n < t->order; ++n)
       tucker_iterate_fill_random(t, start, n);
-    if (t->options->init == POLYAD_INIT_HOSVD && start == 0)
-      PD_TRY(pd_hosvd(t->context, t->plan, t->options->ranks, t->model->type, t->model->factor,
-                      &t->hosvd));
   }
   for (int n = 0; n < t->order; ++n) {
     PD_TRY(pd_matrix_from_host(t->context, &t->factor[n], t->model->factor[n]));

@@ -131,6 +131,24 @@ def test_no_iteration_is_the_hosvd(polyad):
     assert (1 - kept["fit"]) ** 2 <= 0.1
 
 
+@pytest.mark.parametrize("precision", ["f64", "f32"])
+def test_the_hosvd_of_unfoldings_of_low_rank_is_orthonormal(polyad, precision):
+    """The unfoldings have ranks 2, 1 and 2, and 2 x 1 x 2 cells hold all there is of the tensor."""
+    entries = {(i, 1, k): float(1 + i * k * k) for i in range(1, 7) for k in (1, 2)}
+    polyad.path("low.tns").write_text(
+        "# dims: 6 3 2\n" + "".join(f"{i} {j} {k} {v}\n" for (i, j, k), v in entries.items()))
+    found = polyad.json("tucker", "low.tns", "-r", "4,3,2", "--max-iters", 0, "--precision",
+                        precision, "-o", "m.ttensor")
+    eps = 2.0 ** (-52 if precision == "f64" else -23)
+    _, _, factors = read_ttensor(polyad.path("m.ttensor"))
+    for factor in factors:
+        for r in range(len(factor[0])):
+            for s in range(len(factor[0])):
+                inner = math.fsum(row[r] * row[s] for row in factor)
+                assert abs(inner - (r == s)) <= 4 * len(factor) * eps
+    assert 1 - 64 * eps ** 0.5 < found["fit"] <= 1 + 64 * eps
+
+
 def test_directory(polyad):
     polyad.ok("tucker", "good.tns", "-r", "2,1,2", "-o", "model/")
     files = sorted(path.name for path in polyad.path("model").iterdir())
