@@ -26,8 +26,24 @@ def test_golden_values(small):
     assert model.info["converged"] and model.info["iterations"] == 4
     assert abs(model.info["log_likelihood"] + 3.8803510592566) < 1e-9
     np.testing.assert_allclose(model.weights, [13, 8], atol=1e-3)
-    newton = polyad.cp_apr(small, 2, init=FACTORS, algorithm="pdnr")
+    newton = polyad.cp_apr(small, 2, init=FACTORS, algorithm="pdnr", max_iters=4)
     assert abs(newton.info["log_likelihood"] + 3.8805294733892) < 1e-9
+
+
+@pytest.mark.parametrize("tol", [1e-4, 1e-6])
+@pytest.mark.parametrize("algorithm", ["mu", "pdnr", "pqnr"])
+def test_a_run_that_converged_has_a_violation_below_its_tolerance(algorithm, tol):
+    """Rows that PDNR solves loosely at first, to a hundredth of the violation before, are none that
+    need no change."""
+    random = np.random.default_rng(0)
+    converged = 0
+    for case in range(60):
+        counts = random.poisson(3 * random.random([(15,), (5, 4), (4, 3, 2), (6, 1, 5)][case % 4]))
+        counts[1] *= case % 2
+        model = polyad.cp_apr(counts.astype(float), 2, algorithm=algorithm, tol=tol, max_iters=3000, seed=1)
+        converged += model.info["converged"]
+        assert not model.info["converged"] or model.info["kkt_violation"] <= tol, (case, model.info)
+    assert converged > 30
 
 
 @pytest.mark.parametrize("algorithm", ["mu", "pdnr", "pqnr"])

@@ -137,8 +137,11 @@ static struct pd_apr_row_result apr_pdnr_solve(const struct pd_apr *apr, struct 
   return result;
 }
 
+/* Rows that a looser tolerance than the one asked for left alone do not tell of convergence. */
 polyad_status pd_apr_iterate_pdnr(struct pd_apr *apr) {
+  bool loose = apr->row_tolerance > apr->options->run.tolerance;
   PD_TRY(pd_apr_rows_iterate(apr, apr_pdnr_solve));
+  apr->result.converged = apr->result.converged && !loose;
   if (apr->options->inexact)
     apr->row_tolerance = fmax(apr->options->run.tolerance, apr->result.kkt / 100);
   return POLYAD_OK;

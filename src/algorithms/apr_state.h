@@ -19,7 +19,7 @@ struct pd_apr_result {
   double log_likelihood;
   double kkt;     /* the largest violation of any mode */
   uint64_t inner; /* inner iterations */
-  bool converged; /* no mode had to be changed */
+  bool converged; /* by the tolerance asked for no mode had to be changed */
 };
 
 struct pd_apr {

@@ -101,12 +101,9 @@ static polyad_status cp_apr_iterate(void *state, polyad_trace_row *row, double *
   return POLYAD_OK;
 }
 
-/* No mode had to be changed, by the tolerance that was asked for: PDNR's rows are solved more
- * loosely at first. */
 static bool cp_apr_converged(const void *state) {
   const struct pd_apr *apr = state;
-  return apr->result.converged && (apr->options->method != POLYAD_APR_PDNR ||
-                                   apr->row_tolerance <= apr->options->run.tolerance);
+  return apr->result.converged;
 }
 
 static double cp_apr_score(const void *state) {

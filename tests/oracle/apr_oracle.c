@@ -398,7 +398,7 @@ static void weigh(struct oracle_apr *apr, int n) {
 void oracle_apr_iterate(struct oracle_apr *apr) {
   apr->kkt = 0;
   apr->inner = 0;
-  apr->converged = true;
+  apr->converged = apr->row_tolerance <= apr->options.tolerance;
   for (int n = 0; n < apr->order; ++n) {
     real mode_kkt = 0;
     struct unfolded u = unfold(apr, n);
@@ -420,5 +420,4 @@ void oracle_apr_iterate(struct oracle_apr *apr) {
   apr->iteration += 1;
   if (apr->options.method == 'n' && apr->options.inexact)
     apr->row_tolerance = fmaxl(apr->options.tolerance, apr->kkt / 100);
-  if (apr->row_tolerance > apr->options.tolerance) apr->converged = false;
 }
