@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -126,7 +127,7 @@ def anomalies(model: KruskalTensor, x: Any, *, by: Literal["cell", "slice", "ind
     by : {"cell", "slice", "index"}
         Stored cells; slices, by their sums (absent cells included); indices, by their cells.
     modes : int or str, or a sequence of them, optional
-        Slices and indices of these modes; default: all.
+        With by="slice" or "index": of these modes; default: all.
     kind : {"auto", "gaussian", "poisson"}
         Whether values are counts with the model's rates, whose p-values are exact, given the model;
         or residuals are judged in a robust scale. "auto": "poisson" where all values are counts and
@@ -161,6 +162,13 @@ def anomalies(model: KruskalTensor, x: Any, *, by: Literal["cell", "slice", "ind
     options.unit, options.kind = word(_UNITS, by, "by"), word(_KINDS, kind, "kind")
     options.tail, options.cells = word(_TAILS, tail, "tail"), word(_CELLS, cells, "cells")
     options.fdr, options.top = real(fdr, "fdr"), 0 if top is None else index(top, "top", 0)
+    if modes is not None and by == "cell":
+        raise ValueError('modes found with by="cell"; expected it with by="slice" or by="index"')
+    if kind == "gaussian" and cells != "all":
+        raise ValueError(f'cells={cells!r} found with kind="gaussian"; it is for counts')
+    if kind == "gaussian" and by == "index" and tail != "both":
+        raise ValueError(f'tail={tail!r} found with by="index" and kind="gaussian", which looks for '
+                         "large squared residuals alone")
     if modes is not None:
         chosen = [modes] if single(modes) else items(modes, "modes", "numbers or names")
         options.mode_count = len(chosen)
@@ -177,6 +185,9 @@ def anomalies(model: KruskalTensor, x: Any, *, by: Literal["cell", "slice", "ind
         ctx.check(status)
         rows = [_row(result.rows[k], new.labels) for k in range(result.row_count)]
         poisson = result.kind == lib.POLYAD_KIND_POISSON
+        if not poisson and by == "index" and tail != "both":
+            warnings.warn("of values that are no counts indices are judged by their squared residuals, and "
+                          "tail does not count", stacklevel=2)
         return Anomalies(rows=rows, found=int(result.found), tested=result.tested,
                          kind="poisson" if poisson else "gaussian", fdr=float(fdr), by=by,
                          center=_known(result.center), scale=_known(result.scale),

@@ -803,7 +803,9 @@ def test_arguments_of_anomalies():
     model = rates()
     x = sparse(np.ones((20, 15, 12)))
     for wrong in (dict(fdr=0), dict(fdr=1), dict(by="x"), dict(tail="x"), dict(cells="x"),
-                  dict(kind="x"), dict(by="slice", modes=[0, 0]), dict(by="slice", modes=[3])):
+                  dict(kind="x"), dict(by="slice", modes=[0, 0]), dict(by="slice", modes=[3]),
+                  dict(modes=[0]), dict(kind="gaussian", cells="stored"),
+                  dict(kind="gaussian", by="index", tail="upper")):
         with pytest.raises(ValueError):
             polyad.anomalies(model, x, **wrong)
     with pytest.raises(TypeError):
@@ -812,4 +814,7 @@ def test_arguments_of_anomalies():
         polyad.anomalies(model, sparse(np.full((20, 15, 12), 0.5)), kind="poisson")
     with pytest.raises(polyad.Error, match="negative number"):
         polyad.anomalies(plant(), sparse(np.ones(SHAPE)), kind="poisson")
-    assert polyad.anomalies(model, sparse(np.full((20, 15, 12), 0.5))).kind == "gaussian"
+    halves = sparse(np.full((20, 15, 12), 0.5))
+    assert polyad.anomalies(model, halves).kind == "gaussian"
+    with pytest.warns(UserWarning, match="tail does not count"):
+        polyad.anomalies(model, halves, by="index", tail="lower")

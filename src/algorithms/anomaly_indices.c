@@ -167,9 +167,11 @@ cleanup:
 
 /* ---- cells of an index ---------------------------------------------------------------------- */
 
+/* Probabilities that are too small for a double are all 0: then the larger score comes first. */
 static int by_p(const void *a, const void *b) {
   const struct pd_test *x = a, *y = b;
-  return x->p < y->p ? -1 : x->p > y->p;
+  if (x->p != y->p) return x->p < y->p ? -1 : 1;
+  return fabs(x->size) > fabs(y->size) ? -1 : fabs(x->size) < fabs(y->size);
 }
 
 /* Simes: the least over k of K p_(k) / k. Cells that are not listed have p = 1. */

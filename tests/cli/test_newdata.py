@@ -306,6 +306,19 @@ def test_gaussian(polyad):
     assert found["rows"][0]["index"] == [4]
 
 
+def test_indices_whose_probabilities_are_all_zero_are_ordered_by_score(polyad):
+    """Of two cells of an index with p = 0, too, the odder one counts."""
+    polyad.write("m.ktensor", "ktensor\n2\n3 2\n1\n1\nmatrix\n2\n3 1\n1\n1\n1\nmatrix\n2\n2 1\n1\n1\n")
+    polyad.write("x.tns", "1 1 5000\n1 2 900\n2 1 3\n3 1 800\n3 2 7000\n")
+    cells = polyad.json("anomalies", "m.ktensor", "x.tns", "--top", "9", *FEW)["rows"]
+    found = polyad.json("anomalies", "m.ktensor", "x.tns", "--by", "index", "--mode", "1", "--top", "9",
+                        *FEW)["rows"]
+    assert [row["index"] for row in found] == [[3], [1], [2]]
+    assert [row["p"] for row in found[:2]] == [0, 0]
+    for row in found:
+        assert row["score"] == max(cell["score"] for cell in cells if cell["index"][0] == row["index"][0])
+
+
 @pytest.mark.parametrize("scale, size, absent", [
     (1, 1e-3, False), (1, 1e-10, False), (1, 1e-10, True), (2.0 ** 600, 1e-3, True), (2.0 ** -600, 1e-3, False)])
 def test_mean_squares_of_indices(polyad, scale, size, absent):
