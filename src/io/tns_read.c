@@ -245,6 +245,13 @@ static void warn_of_underflow(struct reader *r) {
            (unsigned long long)r->underflows);
 }
 
+/* Of a tensor without nonzeros the file has the lengths alone. */
+static void take_stated_dims(struct reader *r) {
+  if (r->form.order > 0 || r->stated_order == 0 || r->blocks.sink != NULL) return;
+  r->coordinates.order = r->form.order = r->stated_order;
+  r->form.dims = r->stated;
+}
+
 static polyad_status tns_read_finish(struct reader *r, polyad_tensor **tensor) {
   const char *path = pd_input_path(r->input);
   bool header = r->declared != UINT64_MAX;
@@ -258,7 +265,8 @@ static polyad_status tns_read_finish(struct reader *r, polyad_tensor **tensor) {
   if (!header && r->lines == 0)
     return pd_fail_at(r->context, POLYAD_PARSE, path, 0, 0,
                       "file is empty; expected lines of N indices and a value");
-  if (!header && found_so_far(r) == 0)
+  take_stated_dims(r);
+  if (found_so_far(r) == 0 && r->form.dims != r->stated && !header)
     return pd_fail_at(r->context, POLYAD_PARSE, path, 0, 0,
                       "%llu line%s and no nonzero; expected lines of N indices and a value",
                       (unsigned long long)r->lines, r->lines == 1 ? "" : "s");

@@ -205,6 +205,19 @@ def test_g11_output_keeps_link_and_mode(polyad):
     assert polyad.path("real.ktensor").stat().st_mode & 0o777 == 0o640
 
 
+@pytest.mark.parametrize("name", ["e.tns", "e.tns.gz", "e.sptensor", "e.ptn", "e.npz"])
+def test_a_tensor_without_nonzeros_is_read_again(polyad, name):
+    """polyad writes it as the comment with its lengths."""
+    polyad.write("start.tns", "# dims: 2 3 4\n")
+    polyad.ok("convert", "start.tns", name)
+    found = polyad.json("info", name)
+    assert found["dims"] == [2, 3, 4] and found["nnz"] == 0
+    polyad.ok("convert", name, "again.tns")
+    assert polyad.path("again.tns").read_text() == "# dims: 2 3 4\n"
+    polyad.write("none.tns", "# dims: 2 x\n")
+    polyad.fails(1, "info", "none.tns", says="1 line and no nonzero")
+
+
 @pytest.mark.parametrize("link", ["same", "symlink", "hardlink"])
 @pytest.mark.parametrize("arguments", [("cpd", "good.txt", "-r", "2", "--output"),
                                        ("cpd", "good.tns", "-r", "2", "--json"),
