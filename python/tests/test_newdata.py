@@ -124,6 +124,15 @@ def test_components_that_cannot_be_told_apart():
     assert np.allclose(found.factors[0] @ product.T, best @ product.T, atol=1e-10)
 
 
+def test_a_model_with_negative_numbers_in_the_projected_mode_alone_is_signed():
+    rng = np.random.default_rng(7)
+    model = polyad.KruskalTensor(None, [rng.standard_normal((9, 3)), rng.random((6, 3)), rng.random((5, 3))])
+    found = model.project(sparse(model.reconstruct()), 0)
+    assert found.info["kind"] == "signed" and found.info["fit"] > 1 - 1e-9
+    np.testing.assert_allclose(found.factors[0], model.factors[0], rtol=1e-9, atol=1e-9)
+    assert model.project(sparse(model.reconstruct()), 0, kind="nonnegative").info["fit"] < 0.9
+
+
 @pytest.mark.parametrize("kind", ["signed", "nonnegative", "poisson"])
 def test_fixed_entries(kind):
     model = plant(2, rank=3, nonnegative=True)

@@ -149,11 +149,20 @@ static void scale_weights(struct projection *p) {
     p->now.weight[r] = ldexp(p->now.weight[r], -p->exponent);
 }
 
+/* Factors that get new rows are not in p->now, but tell what kind the model is. */
+static bool has_negative_rows(const struct projection *p) {
+  for (int n = 0; n < p->model->order; ++n)
+    for (uint64_t k = 0; p->projected[n] && k < p->model->dims[n] * p->model->rank; ++k)
+      if (pd_model_number(p->model, p->model->factor[n], k) < 0) return true;
+  return false;
+}
+
 static polyad_status project_start(struct projection *p) {
   uint64_t rank = p->model->rank, longest = 0;
   PD_TRY(pd_double_model_create(p->context, p->model, p->projected, &p->now));
   p->kind = p->options->kind;
   if (p->kind == POLYAD_KIND_NONNEGATIVE) p->now.negative = false; /* of the rows alone */
+  if (p->kind == POLYAD_KIND_AUTO && has_negative_rows(p)) p->kind = POLYAD_KIND_SIGNED;
   PD_TRY(pd_model_kind(p->context, &p->now, &p->kind));
   if (p->kind == POLYAD_KIND_POISSON) PD_TRY(pd_poisson_check(p->context, p->tensor));
   PD_TRY(make_rows(p));
