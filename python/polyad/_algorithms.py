@@ -14,7 +14,7 @@ from ._convert import array
 from ._errors import text
 from ._factors import FactorModel
 from ._memory import precision_type
-from ._model import KruskalTensor
+from ._model import KruskalTensor, rows_in_order_of
 from ._native import ffi, lib
 from ._plan import plan_of, rank_argument
 from ._run import decompose, run_info
@@ -123,7 +123,7 @@ def mttkrp(x: Any, factors: Sequence[npt.ArrayLike] | KruskalTensor, mode: int, 
     x : SparseTensor or Plan (or what can be made into a SparseTensor)
     factors : sequence of array_like, shape (I_n, R)
         One matrix per mode; that of ``mode`` is not read. The weights of a KruskalTensor are
-        left out.
+        left out; where it and ``x`` have labels, they are matched by name.
     mode : int
         0-based.
     device, format, precision, threads, variant
@@ -143,8 +143,11 @@ def mttkrp(x: Any, factors: Sequence[npt.ArrayLike] | KruskalTensor, mode: int, 
         raise ValueError("no factors are given")
     other = array(matrices[0 if index(mode, "mode") % len(matrices) else -1], "one of the factors")
     rank = other.shape[-1] if other.ndim == 2 else 1
-    _, plan = plan_of(x, rank_argument(rank), format=format, precision=precision, device=device,
-                      threads=threads, variant=variant)
+    tensor, plan = plan_of(x, rank_argument(rank), format=format, precision=precision, device=device,
+                           threads=threads, variant=variant)
+    if isinstance(factors, KruskalTensor):
+        rows = rows_in_order_of(plan if tensor is None else tensor, factors)
+        matrices = [matrix[row] for matrix, row in zip(matrices, rows)]
     return plan.mttkrp(matrices, mode, threads=threads)
 
 
@@ -160,7 +163,8 @@ def gcp_objective(x: Any, factors: Sequence[npt.ArrayLike] | KruskalTensor, loss
     x : SparseTensor or Plan (or what can be made into a SparseTensor)
         A Plan has to be made with ``kernel="phi"``.
     factors : sequence of array_like, shape (I_n, R)
-        One matrix per mode. The weights of a KruskalTensor are multiplied into its first.
+        One matrix per mode. The weights of a KruskalTensor are multiplied into its first; where
+        it and ``x`` have labels, they are matched by name.
     loss : {"poisson", "bernoulli-logit", "gaussian"}
         f(x, m) of a value and its model: m - x log m of counts; log(1 + e^m) - x m of values 0 and
         1, m the log-odds; (x - m)^2. The Bernoulli loss visits every cell of the grid. Values that a
@@ -174,7 +178,7 @@ def gcp_objective(x: Any, factors: Sequence[npt.ArrayLike] | KruskalTensor, loss
     objective : float
         The sum of f over all cells.
     gradients : list of ndarray, shape (I_n, R)
-        Its derivatives in the factors.
+        Its derivatives in the factors, in the order of their rows.
 
     Raises
     ------
@@ -188,9 +192,14 @@ def gcp_objective(x: Any, factors: Sequence[npt.ArrayLike] | KruskalTensor, loss
         matrices[0] = matrices[0] * factors.weights
     first = array(matrices[0], "factor 0")
     rank = first.shape[-1] if first.ndim == 2 else 1
-    _, plan = plan_of(x, rank_argument(rank), format=format, precision=precision, device=device,
-                      threads=threads, variant=variant, kernel="phi")
-    return plan.gcp_objective(matrices, loss, threads=threads)
+    tensor, plan = plan_of(x, rank_argument(rank), format=format, precision=precision, device=device,
+                           threads=threads, variant=variant, kernel="phi")
+    if not isinstance(factors, KruskalTensor):
+        return plan.gcp_objective(matrices, loss, threads=threads)
+    rows = rows_in_order_of(plan if tensor is None else tensor, factors)
+    objective, found = plan.gcp_objective([matrix[row] for matrix, row in zip(matrices, rows)], loss,
+                                          threads=threads)
+    return objective, [gradient[np.argsort(row)] for gradient, row in zip(found, rows)]
 
 
 def norm(x: Any) -> float:

@@ -305,6 +305,16 @@ def as_kruskal(x: Any) -> KruskalTensor:
     return KruskalTensor(None, x)
 
 
+def rows_in_order_of(labelled: Any, model: FactorModel) -> list[npt.NDArray[np.int64]]:
+    """Of each mode the rows of `model` in the order that a tensor or plan has their labels in."""
+    numbers = KruskalTensor(None, [np.arange(size, dtype=np.float64)[:, None] for size in model.shape],
+                            labels=model.labels, mode_names=model.mode_names)
+    ctx, handle = numbers._c()
+    if order_rows(labelled, numbers, ctx, handle):
+        numbers = numbers._like(ctx, handle)
+    return [factor[:, 0].astype(np.int64) for factor in numbers.factors]
+
+
 def score(a: KruskalTensor, b: KruskalTensor, *, weights: bool = True) -> float:
     """Factor match score of two models of the same shape, in 0 .. 1 (1: equal up to order,
     scale and sign of components). Where both have labels, rows are matched by name.

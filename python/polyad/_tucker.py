@@ -12,6 +12,7 @@ from ._arguments import items, known, single
 from ._context import Callback, context, index, real
 from ._convert import reals
 from ._errors import Interrupted
+from ._model import rows_in_order_of
 from ._native import ffi, lib
 from ._plan import Plan, plan_of
 from ._run import choose, execute, expected_sweeps, initial, run_info, run_options
@@ -189,7 +190,8 @@ def ttmc(x: Any, factors: Sequence[npt.ArrayLike] | TuckerTensor, mode: int, *,
     ----------
     x : SparseTensor or Plan (or what can be made into a SparseTensor)
     factors : sequence of array_like, shape (I_n, R_n)
-        One matrix per mode; that of ``mode`` is not read.
+        One matrix per mode; that of ``mode`` is not read. Where a TuckerTensor and ``x`` have
+        labels, they are matched by name.
     mode : int
         0-based.
     device, format, precision, threads, variant
@@ -205,6 +207,9 @@ def ttmc(x: Any, factors: Sequence[npt.ArrayLike] | TuckerTensor, mode: int, *,
     """
     matrices: list[Any] = items(
         factors.factors if isinstance(factors, TuckerTensor) else factors, "factors", "matrices")
-    _, plan = plan_of(x, 16, format=format, precision=precision, device=device, threads=threads,
-                      variant=variant, kernel="ttmc")
+    tensor, plan = plan_of(x, 16, format=format, precision=precision, device=device, threads=threads,
+                           variant=variant, kernel="ttmc")
+    if isinstance(factors, TuckerTensor):
+        rows = rows_in_order_of(plan if tensor is None else tensor, factors)
+        matrices = [matrix[row] for matrix, row in zip(matrices, rows)]
     return plan.ttmc(matrices, mode, threads=threads)

@@ -74,3 +74,29 @@ def test_values_that_a_loss_is_not_for_are_refused(loss, values, says, zeros):
     else:
         with pytest.raises(polyad.Error, match=says):
             polyad.gcp_objective(x, factors, loss, device="cpu")
+
+
+def test_a_model_with_labels_is_taken_by_name():
+    """The tensor has the rows of two modes in another order; the third has no labels."""
+    rng = np.random.default_rng(5)
+    names = [["a", "b", "c", "d"], ["u", "v", "w"], None]
+    orders = [[2, 0, 3, 1], [1, 2, 0], [0, 1]]
+    dense = rng.poisson(2.0, (4, 3, 2)).astype(float)
+    model = polyad.KruskalTensor([1.5, 0.5], [rng.random((size, 2)) for size in dense.shape], labels=names)
+    other = dense[np.ix_(*orders)]
+    x = polyad.SparseTensor(np.argwhere(other), other[other != 0], (4, 3, 2),
+                            [[name[i] for i in order] if name else None for name, order in zip(names, orders)])
+    for given in (x, polyad.Plan(x, 2, kernel="phi")):
+        value, gradients = polyad.gcp_objective(given, model)
+        expected, known = polyad.gcp_objective(dense, model)
+        assert value == pytest.approx(expected, rel=1e-12)
+        for ours, theirs in zip(gradients, known):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
+    for mode, order in enumerate(orders):
+        np.testing.assert_allclose(polyad.mttkrp(x, model, mode), polyad.mttkrp(dense, model, mode)[order],
+                                   rtol=1e-12)
+        core = polyad.TuckerTensor(rng.random((2, 2, 2)), model.factors, labels=names)
+        np.testing.assert_allclose(polyad.ttmc(x, core, mode), polyad.ttmc(dense, core, mode)[order], rtol=1e-12)
+    model.labels[0] = ["a", "b", "c", "e"]
+    with pytest.raises(polyad.Error, match="d"):
+        polyad.gcp_objective(x, model)
