@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from ._arguments import known
+from ._arguments import idle, known
 from ._context import Callback, index, real, switch
 from ._model import KruskalTensor
 from ._native import ffi, lib
@@ -101,6 +101,14 @@ def cp_apr(x: Any, rank: int | None = None, *, algorithm: APRAlgorithm = "mu", t
         setattr(options, name.replace("_tol", "_tolerance"), real(value, name))
     options.store_pi = switch(store_pi, "store_pi")
     options.inexact, options.memory = switch(inexact, "inexact"), index(memory, "memory")
+    if algorithm != "mu":
+        idle(cp_apr, 'algorithm="mu"', kappa=kappa, kappa_tol=kappa_tol, store_pi=store_pi)
+    if algorithm != "pdnr":
+        idle(cp_apr, 'algorithm="pdnr"', damping=damping, inexact=inexact)
+    if algorithm != "pqnr":
+        idle(cp_apr, 'algorithm="pqnr"', memory=memory)
+    if algorithm == "mu":
+        idle(cp_apr, 'algorithm="pdnr" and "pqnr"', active_tol=active_tol)
     choice = {"format": format, "precision": precision, "device": device, "threads": threads,
               "variant": variant, "comm": comm, "kernel": "phi"}
     run = {"tol": tol, "max_iters": max_iters, "max_seconds": max_seconds, "init": init,

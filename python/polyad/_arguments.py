@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -32,3 +33,10 @@ def mapping(value: Any, name: str, what: str) -> dict[Any, Any]:
     if value is not None and not isinstance(value, Mapping):
         raise TypeError(f"{name} must be a mapping {what}, not {type(value).__name__}")
     return dict(value or {})
+
+
+def idle(function: Callable[..., Any], where: str, **given: Any) -> None:
+    """Refuses arguments of `function` that do nothing in this call, where they are not the defaults."""
+    for name, value in given.items():
+        if value != signature(function).parameters[name].default:
+            raise ValueError(f"{name}={value!r} found; it counts with {where} alone")

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ._arguments import items, known, single
+from ._arguments import idle, items, known, single
 from ._context import Callback, context, index, real, seed_number, switch
 from ._convert import reals
 from ._errors import Interrupted, text
@@ -114,6 +114,12 @@ def cp_complete(x: Any, rank: int | None = None, *, algorithm: CompleteAlgorithm
     options.ridge, options.bias_ridge = real(ridge, "ridge"), real(bias_ridge, "bias_ridge")
     options.ridge_by_count, options.biases = switch(ridge_by_count, "ridge_by_count"), switch(biases, "biases")
     options.patience = index(patience, "patience")
+    if algorithm != "sgd":
+        idle(cp_complete, 'algorithm="sgd"', learn_rate=learn_rate)
+    if not biases:
+        idle(cp_complete, "biases", bias_ridge=bias_ridge)
+    if validation is None:
+        idle(cp_complete, "validation", patience=patience)
     kept = _observations(options, x, weights, validation)
     if algorithm == "sgd" and device == "auto" and not isinstance(x, Plan):
         device = "cpu"  # where alone it runs
@@ -206,13 +212,14 @@ def split(x: Any, shares: float | Sequence[float] = 0.1, *, negatives: int = 0, 
     tensor = as_tensor(x)
     parts_asked = [shares] if single(shares) else items(shares, "shares", "numbers")
     wanted = [real(share, "shares") for share in parts_asked]
-    differing = tensor._mode(mode)
+    differing, zeros = tensor._mode(mode), index(negatives, "negatives")
+    if zeros == 0:
+        idle(split, "negatives", mode=mode)
     made = ffi.new("polyad_tensor *[]", len(wanted) + 1)
     ctx = context()
     ctx.configure(seed=seed_number(seed))
     ctx.check(lib.polyad_tensor_split(ctx.pointer, tensor._handle, len(wanted), wanted, made))
     parts = [SparseTensor._wrap(ctx, handle) for handle in made]
-    zeros = index(negatives, "negatives")
     if zeros != 0:
         more = ffi.new("polyad_tensor **")
         ctx.check(lib.polyad_tensor_add_negatives(ctx.pointer, parts[0]._handle, tensor._handle,

@@ -23,7 +23,8 @@ def model_after(iterations, case):
     elif case["method"] == "hooi":
         model = polyad.tucker(x, tuple(case["ranks"]), **options)
     else:
-        model = polyad.cp_apr(x, case["ranks"], algorithm=case["method"], kappa=0, **options)
+        options |= {"kappa": 0} if case["method"] == "mu" else {}
+        model = polyad.cp_apr(x, case["ranks"], algorithm=case["method"], **options)
     return model.reconstruct()[tuple(np.array(case["at"]).T)]
 
 

@@ -382,3 +382,21 @@ def test_only_numbers_and_words(good):
         polyad.SparseTensor([[0, 1], [0]], [1.0, 2.0])
     with pytest.raises(ValueError, match="delimiter '::' found; expected one character"):
         polyad.read(good.file, delimiter="::")
+
+
+@pytest.mark.parametrize("name, call, says", [
+    ("cp_complete", {"learn_rate": 0.1}, 'learn_rate=0.1 found; it counts with algorithm="sgd" alone'),
+    ("cp_complete", {"bias_ridge": 1.0}, "bias_ridge=1.0 found; it counts with biases alone"),
+    ("cp_complete", {"patience": 2}, "patience=2 found; it counts with validation alone"),
+    ("cp_apr", {"algorithm": "pdnr", "kappa": 0.0}, 'kappa=0.0 found; it counts with algorithm="mu" alone'),
+    ("cp_apr", {"algorithm": "pqnr", "store_pi": True}, "store_pi=True found"),
+    ("cp_apr", {"algorithm": "pqnr", "damping": 1.0}, 'damping=1.0 found; it counts with algorithm="pdnr" alone'),
+    ("cp_apr", {"inexact": False}, "inexact=False found"),
+    ("cp_apr", {"memory": 5}, 'memory=5 found; it counts with algorithm="pqnr" alone'),
+    ("cp_apr", {"active_tol": 0.1}, "active_tol=0.1 found"),
+    ("split", {"mode": 1}, "mode=1 found; it counts with negatives alone")])
+def test_what_would_do_nothing_is_refused(tmp_path, name, call, says):
+    good = Good(tmp_path)
+    arguments = (good.x, 2) if name != "split" else (good.x, 0.2)
+    with pytest.raises(ValueError, match=re.escape(says)):
+        getattr(polyad, name)(*arguments, **call)
