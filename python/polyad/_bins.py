@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ._context import index
 from ._keys import Keys
 
 # Letter: NumPy's unit, and how many of them a bin has.
@@ -21,7 +22,7 @@ def binned(column: npt.NDArray[Any], wanted: str | int,
     start, or a range of numbers."""
     if isinstance(wanted, str):
         return _times(column, wanted, name)
-    return _ranges(column, int(wanted.__index__()), name)
+    return _ranges(column, index(wanted, f"bins of column {name!r}"), name)
 
 
 def _times(column: npt.NDArray[Any], letter: str,
@@ -53,8 +54,13 @@ def _ranges(column: npt.NDArray[Any], count: int,
     if not (np.isfinite(low) and np.isfinite(high)):
         raise ValueError(f"column {name!r} has the value {high if np.isfinite(low) else low}; ranges need "
                          "finite numbers")
+    if low == high and count > 1:  # as numpy.histogram does
+        low, high = low - 0.5, high + 0.5
     edges = np.linspace(low, high, count + 1)
     codes = np.clip(np.searchsorted(edges, column, side="right") - 1, 0, count - 1)
-    names = [f"[{edges[i]:.6g}, {edges[i + 1]:.6g}{']' if i == count - 1 else ')'}"
+    digits = 6
+    while digits < 17 and len({f"{edge:.{digits}g}" for edge in edges}) <= count:
+        digits += 1
+    names = [f"[{edges[i]:.{digits}g}, {edges[i + 1]:.{digits}g}{']' if i == count - 1 else ')'}"
              for i in range(count)]
     return codes, Keys(np.asarray(names, object), categories=True, ordered=True)

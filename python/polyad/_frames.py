@@ -52,6 +52,9 @@ def from_dataframe(frame: Any, columns: Sequence[str] | None, value: str | None,
     for name in [*modes, *([value] if value is not None else []), *bins]:
         if name not in real:
             raise ValueError(f"the data frame has no column {name!r}; it has {', '.join(real)}")
+    for name in bins:
+        if name not in modes:
+            raise ValueError(f"bins of column {name!r}, which is no mode; expected one of {', '.join(modes)}")
     if not modes:
         raise ValueError("the data frame has no column for a mode")
     if len(set(modes)) < len(modes):

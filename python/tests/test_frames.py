@@ -140,6 +140,28 @@ def test_types_without_a_frame(tmp_path):
         assert frame["zip"].tolist() == labels["zip"] and frame["day"].dtype.kind == "M"
 
 
+def test_ranges_have_names_of_their_own():
+    """Numbers that differ in their tenth digit only, and a number alone."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"n": [1e9, 1e9 + 1, 1e9 + 4, 1e9 + 10], "value": [1.0, 2, 3, 4]})
+    x = from_dataframe(frame, ["n"], bins={"n": 5})
+    assert x.labels == [["[1000000000, 1000000002)", "[1000000002, 1000000004)", "[1000000004, 1000000006)",
+                         "[1000000006, 1000000008)", "[1000000008, 1000000010]"]]
+    assert x.to_numpy().tolist() == [3, 0, 3, 0, 4]
+    alone = from_dataframe(pandas.DataFrame({"n": [5.0, 5.0], "value": [1.0, 2]}), ["n"], bins={"n": 2})
+    assert alone.labels == [["[4.5, 5)", "[5, 5.5]"]] and alone.to_numpy().tolist() == [0, 3]
+
+
+@pytest.mark.parametrize("bins, error, says", [
+    ({"n": 0.1}, TypeError, "bins of column 'n' must be an integer"),
+    ({"n": [0, 1]}, TypeError, "bins of column 'n' must be an integer"),
+    ({"value": 2}, ValueError, "bins of column 'value', which is no mode")])
+def test_wrong_bins_are_named(bins, error, says):
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(error, match=says):
+        from_dataframe(pandas.DataFrame({"n": [1.0, 2.0], "value": [1.0, 2.0]}), bins=bins)
+
+
 @pytest.mark.parametrize("package", ["pandas", "polars"])
 def test_bins(package):
     frames = pytest.importorskip(package)
