@@ -160,13 +160,16 @@ static bool fail_two(char *why, double point, double comma) {
   return false;
 }
 
-static bool read_marks(polyad_numbers how, const char *text, size_t length, double *value,
+/* sign: of what stood in front of the marks; both readings that an error shows have it. */
+static bool read_marks(polyad_numbers how, const char *text, size_t length, int sign, double *value,
                        char *why) {
   double point = 0, comma = 0;
   bool is_point = how != POLYAD_NUMBERS_COMMA && read_as(text, length, '.', &point);
   bool is_comma = how != POLYAD_NUMBERS_POINT && read_as(text, length, ',', &comma);
-  if (is_point && is_comma && point != comma) return fail_two(why, point, comma);
+  if (is_point && is_comma && point != comma)
+    return sign < 0 ? fail_two(why, -point, -comma) : fail_two(why, point, comma);
   *value = is_point ? point : comma;
+  if (sign < 0) *value = -*value;
   if (is_point || is_comma) return true;
   return delimited_number_fail(
       why, how == POLYAD_NUMBERS_POINT
@@ -207,7 +210,5 @@ bool pd_written_number_read(polyad_numbers how, const char *text, size_t length,
   if (sign == 0) sign = take_minus_or_plus(&t);
   trim(&t);
   size_t used = delimited_number_marks(&t, marks);
-  if (!read_marks(how, marks, used, &number->value, why)) return false;
-  if (sign < 0) number->value = -number->value;
-  return true;
+  return read_marks(how, marks, used, sign, &number->value, why);
 }

@@ -25,7 +25,9 @@ static void what_is_no_number_says_which_was_expected(void **state) {
       {POLYAD_NUMBERS_GROUPED, "x", "such as 1234.5, 1,234.50, 1.234,50 or $12"},
       {POLYAD_NUMBERS_PLAIN, "1,5", "expected a decimal point, not a comma"},
       {POLYAD_NUMBERS_PLAIN, "x", "is not a finite number"},
-      {POLYAD_NUMBERS_GROUPED, "1,234", "of one reading"},
+      {POLYAD_NUMBERS_GROUPED, "1,234", "is 1234 or 1.234; expected a number of one reading"},
+      {POLYAD_NUMBERS_GROUPED, "-1,234", "is -1234 or -1.234"},
+      {POLYAD_NUMBERS_GROUPED, "($1,234)", "is -1234 or -1.234"},
   };
   for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
     struct pd_written_number number;
