@@ -808,6 +808,21 @@ def test_table_of_anomalies():
     assert list(slices.columns[:2]) == ["mode", "index"] and "mon" in list(slices["index"])
 
 
+@pytest.mark.parametrize("by", ["cell", "slice", "index"])
+def test_rounding_is_no_anomaly(by):
+    """Of a model that leaves nothing else; a cell that is off by a hundred millionth is found."""
+    rng = np.random.default_rng(0)
+    model = polyad.KruskalTensor([2.0, 1.0], [rng.random((size, 2)) for size in (12, 10, 8)])
+    dense = model.reconstruct()
+    fitted = polyad.cp_als(sparse(dense), 2, tol=0, max_iters=3000, seed=1)
+    for each in (model, fitted):
+        assert polyad.anomalies(each, sparse(dense), by=by, kind="gaussian").found == 0
+    dense[3, 4, 5] += 1e-8
+    found = polyad.anomalies(model, sparse(dense), by=by, kind="gaussian")
+    assert found.found == (1 if by == "cell" else 3)
+    assert all(row["index"] == ((3, 4, 5) if by == "cell" else (3, 4, 5)[row["mode"]]) for row in found)
+
+
 def test_arguments_of_anomalies():
     model = rates()
     x = sparse(np.ones((20, 15, 12)))

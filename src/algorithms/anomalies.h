@@ -18,6 +18,9 @@ struct pd_anomalies {
   double *gram[POLYAD_MAX_ORDER]; /* R x R */
   double *sum;                    /* order x R: column sums */
   double *expected;               /* of each nonzero, where a device has computed it; else NULL */
+  double *magnitude; /* of other values than counts: order x R, column sums of magnitudes */
+  double size; /* of these: no number of the tensor is larger, nor the sum of the magnitudes of a
+                  model value's terms */
   polyad_anomaly_result *result;
 };
 
@@ -33,9 +36,15 @@ double pd_anomaly_expected(const struct pd_anomalies *a, uint64_t k);
 void pd_anomaly_judge_count(const struct pd_anomalies *a, bool stored, polyad_anomaly *row);
 void pd_anomaly_judge_residual(const struct pd_anomalies *a, double z, polyad_anomaly *row);
 
+/** What rounding may leave of a difference of sums of `terms` terms whose sizes add up to `size`.
+ */
+double pd_anomaly_rounding(double terms, double size);
+
 /** Median, and 1.4826 times the median absolute deviation (where that is 0, 1.2533 times the mean
- *  one), of `count` numbers, which are reordered. */
-void pd_robust_scale(uint64_t count, double *numbers, double *center, double *scale);
+ *  one), of `count` numbers, which are reordered. A scale above 0 is at least `rounding`, which
+ *  alone would be anomalies otherwise. */
+void pd_robust_scale(uint64_t count, double *numbers, double rounding, double *center,
+                     double *scale);
 
 /** Sorts the tests, controls the false-discovery rate, and makes room for the rows that are asked
  *  for; q of each goes to q[]. `tested`: number of tests, those that are not listed have p = 1. */

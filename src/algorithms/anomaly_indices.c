@@ -3,7 +3,6 @@
  * squared residual, with Gram matrices in place of sums. An index of counts has the p-value of
  * Simes over its cells. */
 #include "algorithms/anomalies.h"
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,12 +88,9 @@ static int find_exponent(const struct pd_anomalies *a) {
 }
 
 /* The sum of m^2 over the absent cells of an index: that over all its `cells`, row' V row, less
- * that over the `stored` ones. A difference that rounding alone may have left counts as 0: errors
- * of sums of k terms hardly ever exceed lambda sqrt(k) u times the sum of sizes, with u half of
- * DBL_EPSILON and lambda about 8 (N. Higham and T. Mary, A new approach to probabilistic rounding
- * error analysis, SIAM Journal on Scientific Computing, 2019). The terms here are the stored cells,
- * the products with V and the `rows` of all factors, which the Gram matrices in V sum; it is 16 for
- * the two sums. */
+ * that over the `stored` ones. A difference that rounding alone may have left counts as 0. The
+ * terms are the stored cells, the products with V and the `rows` of all factors, which the Gram
+ * matrices in V sum. */
 static double absent_squares(uint64_t rank, const double *row, const double *v, double cells,
                              double rows, double stored, double stored_squares) {
   double squares = 0, size = stored_squares;
@@ -108,7 +104,7 @@ static double absent_squares(uint64_t rank, const double *row, const double *v, 
   }
   squares -= stored_squares;
   double terms = stored + (double)rank * (double)rank + rows;
-  return squares > 8 * DBL_EPSILON * sqrt(terms) * size ? squares : 0;
+  return squares > pd_anomaly_rounding(terms, size) ? squares : 0;
 }
 
 /* Of every unit the sum of (x - m)^2 over its stored cells, their number, and their sum of m^2. */
@@ -236,13 +232,52 @@ cleanup:
 
 /* ---- judging -------------------------------------------------------------------------------- */
 
+/* What a slice's sum in the model adds up, in magnitudes. */
+static double model_magnitude(const struct pd_anomalies *a, int n, uint64_t i) {
+  uint64_t rank = a->model.rank;
+  double total = 0;
+  for (uint64_t r = 0; r < rank; ++r) {
+    double product = fabs(a->model.weight[r] * a->model.factor[n][i * rank + r]);
+    for (int m = 0; m < a->model.order; ++m)
+      if (m != n) product *= a->magnitude[(uint64_t)m * rank + r];
+    total += product;
+  }
+  return total;
+}
+
+/* The largest of those sums, and of those of the data; `numbers` is as long as the mode. */
+static double largest_slice(const struct pd_anomalies *a, int n, double *numbers) {
+  uint64_t length = a->tensor->dims[n];
+  double largest = 0;
+  memset(numbers, 0, length * sizeof *numbers);
+  for (uint64_t p = 0; p < a->tensor->nnz; ++p)
+    numbers[pd_tensor_index(a->tensor, n, p)] += fabs(pd_tensor_value(a->tensor, p));
+  for (uint64_t i = 0; i < length; ++i)
+    largest = fmax(largest, fmax(numbers[i], model_magnitude(a, n, i)));
+  return largest;
+}
+
+/* What rounding may leave of the numbers of mode k. */
+static double rounding_of_units(const struct pd_anomalies *a, const struct units *units, int k) {
+  double terms = (double)a->model.rank;
+  if (a->options->unit == POLYAD_ANOMALY_INDEX) { /* cube roots of mean squares */
+    double cell = ldexp(pd_anomaly_rounding(a->model.order + terms, a->size), -units->exponent);
+    return cbrt(cell * cell);
+  }
+  terms += (double)a->tensor->nnz;
+  for (int n = 0; n < a->tensor->order; ++n)
+    terms += (double)a->tensor->dims[n];
+  return pd_anomaly_rounding(terms, largest_slice(a, units->mode[k], units->numbers));
+}
+
 /* Robust units of one mode, of what `number` says of a unit; leaves the scores in units->score. */
-static void standardize(const struct units *units, int k, double (*number)(double, double)) {
+static void standardize(const struct pd_anomalies *a, const struct units *units, int k,
+                        double (*number)(double, double)) {
   uint64_t first = units->start[k], count = units->start[k + 1] - first;
-  double center, scale;
+  double center, scale, rounding = rounding_of_units(a, units, k);
   for (uint64_t i = 0; i < count; ++i)
     units->numbers[i] = number(units->value[first + i], units->expected[first + i]);
-  pd_robust_scale(count, units->numbers, &center, &scale);
+  pd_robust_scale(count, units->numbers, rounding, &center, &scale);
   for (uint64_t i = first; i < first + count; ++i)
     units->score[i] =
         scale == 0 ? 0 : (number(units->value[i], units->expected[i]) - center) / scale;
@@ -287,11 +322,11 @@ static polyad_status anomaly_indices_measure(struct pd_anomalies *a, struct unit
   for (int k = 0; k < units->mode_count; ++k) {
     uint64_t first = units->start[k], count = units->start[k + 1] - first;
     PD_TRY(pd_stage_tick(&a->stage));
-    standardize(units, k, index ? cube_root : anomaly_indices_difference);
+    standardize(a, units, k, index ? cube_root : anomaly_indices_difference);
     if (!index) continue;
     double center, scale;
     memcpy(units->numbers, units->value + first, count * sizeof *units->numbers);
-    pd_robust_scale(count, units->numbers, &center, &scale);
+    pd_robust_scale(count, units->numbers, 0, &center, &scale);
     for (uint64_t i = first; i < first + count; ++i)
       units->expected[i] = ldexp(sqrt(center), units->exponent);
   }
