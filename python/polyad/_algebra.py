@@ -25,7 +25,9 @@ REDUCE: dict[str, Any] = {"sum": np.sum, "count": np.size, "mean": np.mean, "min
 class Parts:
     """What a new tensor is made of: columns of coordinates, values, and what each mode is called."""
 
-    def __init__(self, x: Any) -> None:
+    def __init__(self, x: Any, *others: Any) -> None:
+        """Those of `x`; zeros stay where it or one of the `others` keeps some."""
+        self.zeros = "keep" if any(each.zeros_kept > 0 for each in (x, *others)) else "drop"
         self.coords = [x.indices(mode) for mode in range(x.ndim)]
         self.values = x.values
         self.shape = list(x.shape)
@@ -86,8 +88,7 @@ class Parts:
         coords = np.empty((len(self.coords), len(self.values)), np.int64 if wide else np.uint32)
         for mode, column in enumerate(self.coords):
             coords[mode] = column
-        zeros = "keep" if np.any(self.values == 0) else "drop"  # as the tensor that they are from
-        made = kind(coords.T, self.values, self.shape, zeros=zeros, duplicates=duplicates)
+        made = kind(coords.T, self.values, self.shape, zeros=self.zeros, duplicates=duplicates)
         made.transforms = self.transforms
         made._name(self.names, self.labels,
                    {mode: keys for mode, keys in enumerate(self.keys) if keys is not None})
@@ -301,7 +302,7 @@ def concatenate(tensors: Sequence[Any], mode: Mode) -> Any:
     along = first._mode(mode)
     for other in tensors[1:]:
         check_alike(first, other, along)
-    parts, pieces = Parts(first), [Parts(each) for each in tensors]
+    parts, pieces = Parts(*tensors), [Parts(each) for each in tensors]
     starts = np.cumsum([0] + [piece.shape[along] for piece in pieces])
     parts.coords = [np.concatenate([
         piece.coords[m].astype(np.int64) + (start if m == along else 0)

@@ -77,7 +77,7 @@ def transformed(x: Any, kind: str, mode: Mode | None = None, documents: Mode | N
 def added(x: Any, y: Any, sign: int) -> Any:
     """x + sign y."""
     check_alike(x, y)
-    parts, other = Parts(x), Parts(y)
+    parts, other = Parts(x, y), Parts(y)
     # The nonzeros of both in ascending order: merging two sorted lists is faster than sorting anew.
     order = np.argsort(np.concatenate([_cells(x), _cells(y)]), kind="stable")
     parts.coords = [np.concatenate([ours, theirs])[order]
@@ -91,7 +91,7 @@ def multiplied(x: Any, y: Any) -> Any:
     """The product cell by cell: cells that both have."""
     check_alike(x, y)
     ours, theirs = _both(x, y)
-    parts = Parts(x)
+    parts = Parts(x, y)
     parts.keep(ours)
     parts.values = (parts.values * y.values[theirs]).astype(np.result_type(x.dtype, y.dtype))
     return parts.tensor(type(x))

@@ -186,3 +186,19 @@ def test_an_inner_product_goes_by_labels():
     assert x.innerprod(plain) == 0
     with pytest.raises(ValueError, match="expected equal ones"):
         plain.innerprod(polyad.SparseTensor([[0, 0]], [1.0], (2, 2)))
+
+
+def test_what_becomes_zero_is_no_nonzero():
+    """But of a tensor that keeps zeros as cells which were observed."""
+    coords, values = [[0, 0], [0, 1], [1, 1], [2, 0]], [1.0, 5.0, -2.0, 3.0]
+    x = polyad.SparseTensor(coords, values, (3, 2))
+    above = x.map(lambda v: np.where(v > 2, v, 0))
+    assert above.nnz == 2 and above.zeros_kept == 0 and above.values.tolist() == [5, 3]
+    assert above.statistics()["slices"] == [2, 2]
+    assert (x * 0).nnz == 0 and (x * 1e-320 / 1e10).nnz == 0
+    assert x.ttv({1: [0.0, 1.0]}).nnz == 2
+    kept = polyad.SparseTensor([*coords, [2, 1]], [*values, 0.0], (3, 2), zeros="keep")
+    assert kept.map(lambda v: np.where(v > 2, v, 0)).zeros_kept == 3
+    for made in (x + kept, kept + x, x.concatenate(kept), kept.concatenate(x)):
+        assert made.zeros_kept == 1
+    assert (x * kept).nnz == 4 and (kept * kept).zeros_kept == 1
