@@ -26,8 +26,8 @@ class Parts:
     """What a new tensor is made of: columns of coordinates, values, and what each mode is called."""
 
     def __init__(self, x: Any, *others: Any) -> None:
-        """Those of `x`; zeros stay where it or one of the `others` keeps some."""
-        self.zeros = "keep" if any(each.zeros_kept > 0 for each in (x, *others)) else "drop"
+        """Those of `x`; zeros stay where it or one of the `others` keeps them."""
+        self.zeros = "keep" if any(each._keeps_zeros for each in (x, *others)) else "drop"
         self.coords = [x.indices(mode) for mode in range(x.ndim)]
         self.values = x.values
         self.shape = list(x.shape)

@@ -70,6 +70,7 @@ def transformed(x: Any, kind: str, mode: Mode | None = None, documents: Mode | N
     ctx.check(lib.polyad_tensor_transform(ctx.pointer, x._handle, step, 1, made))
     changed = type(x)._wrap(ctx, made[0])
     changed._keys = dict(x._keys)
+    changed._keeps_zeros = x._keeps_zeros
     changed.transforms = [*x.transforms, record]
     return changed
 

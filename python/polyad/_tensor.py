@@ -144,6 +144,7 @@ class SparseTensor:
         ctx.check(lib.polyad_tensor_create(ctx.pointer, given, made))
         del dims  # was needed until here
         self._take(ctx, made[0])
+        self._keeps_zeros = zeros == "keep"
         if labels is not None:
             self._set_labels(labels)
 
@@ -155,6 +156,7 @@ class SparseTensor:
         self._shape = tuple(int(dims[mode]) for mode in range(order))
         self._labels: dict[int, list[str] | None] = {}
         self._plans: dict[Any, Any] = {}
+        self._keeps_zeros = self.zeros_kept > 0  # or would, if it had any
         self._keys: dict[int, Keys] = {}  # what labels were in a data frame
         self.transforms: list[Transform] = []  # how log1p(), tf_idf() and scale() changed the values
 
@@ -434,7 +436,9 @@ class SparseTensor:
             filter(None, (column_list(columns), value or "value", where)))
         with readable(path, delimited, wanted) as file:
             ctx.check(lib.polyad_tensor_read(ctx.pointer, encode(file, "path"), options, made))
-        return SparseTensor._wrap(ctx, made[0])
+        read = SparseTensor._wrap(ctx, made[0])
+        read._keeps_zeros = zeros == "keep"
+        return read
 
     def save(self, path: Any) -> None:
         """Writes the tensor; the extension of ``path`` chooses the format (``.tns``, ``.txt``:
@@ -723,7 +727,8 @@ class SparseTensor:
 
     def map(self, function: Callable[[npt.NDArray[Any]], npt.ArrayLike]) -> SparseTensor:
         """The tensor with every stored value through a function of arrays, such as ``np.log1p``.
-        Cells that are not stored stay zero, whatever the function makes of zero."""
+        Cells that are not stored stay zero, whatever the function makes of zero. What it makes zero is
+        left out, but of a tensor made or read with ``zeros="keep"``, as of ratings less their mean."""
         made: SparseTensor = _arithmetic.mapped(self, function)
         return made
 
@@ -814,14 +819,16 @@ class SparseTensor:
 
     def __reduce__(self) -> Any:
         return _restore, (self.coords, np.array(self.values), self.shape, self.mode_names,
-                          self.labels, self._keys, self.transforms)
+                          self.labels, self._keys, self.transforms, self._keeps_zeros)
 
 
 def _restore(coords: npt.NDArray[Any], values: npt.NDArray[Any], shape: tuple[int, ...],
              names: list[str | None], labels: list[list[str] | None],
-             keys: dict[int, Keys], transforms: list[Transform]) -> SparseTensor:
+             keys: dict[int, Keys], transforms: list[Transform],
+             keeps_zeros: bool = False) -> SparseTensor:
     """A tensor from what __reduce__ gave."""
     made = SparseTensor(coords, values, shape, zeros="keep")
+    made._keeps_zeros = keeps_zeros or made.zeros_kept > 0
     made._name(names, labels, keys)
     made.transforms = transforms
     return made

@@ -202,3 +202,16 @@ def test_what_becomes_zero_is_no_nonzero():
     for made in (x + kept, kept + x, x.concatenate(kept), kept.concatenate(x)):
         assert made.zeros_kept == 1
     assert (x * kept).nnz == 4 and (kept * kept).zeros_kept == 1
+
+
+def test_a_tensor_that_keeps_zeros_does_so_before_it_has_any(tmp_path):
+    """Ratings less their mean are observed still where they are the mean."""
+    coords, values = [[0, 0], [0, 1], [1, 1]], [1.0, 3.0, 5.0]
+    x = polyad.SparseTensor(coords, values, (2, 2), zeros="keep")
+    x.save(tmp_path / "x.tns")
+    read = polyad.read(tmp_path / "x.tns", zeros="keep")
+    for each in (x, read, pickle.loads(pickle.dumps(x)), x.scale(0), x.permute([1, 0]), x * 1):
+        each = each.map(lambda v: v - v[1])
+        assert (each.nnz, each.zeros_kept) == (3, 1)
+    y = polyad.SparseTensor(coords, values, (2, 2))
+    assert pickle.loads(pickle.dumps(y)).map(lambda v: v - 3).nnz == 2
