@@ -268,14 +268,15 @@ class CPDecomposition(_Decomposition):
         """
         if not hasattr(self, "model_"):
             return self.fit(X)
-        if self.algorithm == "als" and 0 < len(self._nonnegative()) < len(self.factors_):
-            raise ValueError("partial_fit keeps the factors of all modes nonnegative or of none; found "
-                             f"nonnegative={self.nonnegative!r:.60}")
         place = self.model_._mode(mode)
         tensor = self._new(X, place)
         going: Updater | None = getattr(self, "_updater", None)
         if going is None or going.mode != place or getattr(self, "_updated", None) is not self.model_:
-            going = Updater(self.model_, place, kind="poisson" if self.algorithm != "als" else "auto")
+            some = self._nonnegative() if self.algorithm == "als" else []
+            if 0 < len(some) < len(self.factors_):
+                going = Updater(self.model_, place, kind="signed", nonnegative=some)
+            else:
+                going = Updater(self.model_, place, kind="poisson" if self.algorithm != "als" else "auto")
         info = going.add(tensor, forget=forget, threads=self.n_jobs, device=self.device)
         model = going.model
         model.info["fit"], model.info["iterations"] = info["fit"], self.n_iter_

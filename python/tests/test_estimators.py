@@ -84,8 +84,14 @@ def test_rows_of_some_modes_are_nonnegative():
     assert (expected == 0).any()
     np.testing.assert_allclose(estimator.transform(new), expected, atol=1e-9)
     assert estimator.transform(random.standard_normal((12, 4, 5)), mode=1).min() < 0
-    with pytest.raises(ValueError, match=r"partial_fit keeps .* or of none; found nonnegative=\[0\]"):
-        estimator.partial_fit(new)
+    before = estimator.model_
+    estimator.partial_fit(new)
+    first, *others = estimator.factors_
+    assert len(first) == 21 and (first == 0).any() and first.min() >= 0
+    assert all(other.min() < 0 for other in others)
+    updater = polyad.Updater(before, 0, kind="signed", nonnegative=[0])
+    updater.add(polyad.SparseTensor.from_numpy(new))
+    np.testing.assert_allclose(first, updater.model.factors[0], atol=1e-12)
 
 
 def test_rows_of_counts_are_optimal():
