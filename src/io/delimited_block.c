@@ -14,6 +14,7 @@ struct piece {
   uint64_t lines, first; /* rows, and the place of the first in the chunk */
   struct pd_fresh *fresh;
   uint32_t currency; /* of the values so far */
+  uint64_t underflows;
   bool failed;
 };
 
@@ -116,11 +117,13 @@ static bool take_value(const struct pd_block *b, struct piece *piece, const char
     if (piece->currency != 0 && piece->currency != number.currency) return false;
     piece->currency = number.currency;
   }
+  piece->underflows += number.underflow;
   if (b->coordinates->type == POLYAD_F64) {
     ((double *)values)[at] = number.value;
     return isfinite(number.value);
   }
   ((float *)values)[at] = (float)number.value;
+  piece->underflows += number.value != 0 && (float)number.value == 0;
   return isfinite((float)number.value);
 }
 
@@ -255,6 +258,8 @@ polyad_status pd_block_take(struct pd_block *b, const char *begin, const char *e
 #pragma omp parallel for num_threads(count) schedule(static, 1)
   for (int t = 0; t < count; ++t)
     put_numbers(b, &pieces[t], chunk);
+  for (int t = 0; t < count; ++t)
+    b->underflows += pieces[t].underflows;
   pd_coordinates_add(b->coordinates, rows);
   *lines = rows;
   *taken = true;

@@ -34,6 +34,7 @@ struct pd_block {
   int16_t *role;                  /* of each column: its first mode, or one of the values below */
   int16_t next[POLYAD_MAX_ORDER]; /* the next mode of the same column; PD_ROLE_NONE: none */
   uint64_t rows, slots;           /* that there is room for in each thread */
+  uint64_t underflows;            /* values that became zero, of the blocks that were taken */
   struct pd_fresh fresh[PD_BLOCK_THREADS][POLYAD_MAX_ORDER];
 };
 

@@ -120,7 +120,7 @@ static size_t delimited_number_marks(const struct text *t, char out[LONGEST]) {
 
 /* Reads the marks with `decimal` as the decimal mark and one other, if any, between groups of three
  * digits; false where they do not allow that. */
-static bool read_as(const char *text, size_t length, char decimal, double *value) {
+static bool read_as(const char *text, size_t length, char decimal, double *value, bool *underflow) {
   char plain[LONGEST], mark = '\0';
   size_t written = 0, digits = 0, k = 0; /* digits: of the group that is being read */
   for (; k < length && text[k] != decimal && text[k] != 'e' && text[k] != 'E'; ++k) {
@@ -146,7 +146,9 @@ static bool read_as(const char *text, size_t length, char decimal, double *value
     if (text[k] == '.' || text[k] == ',' || text[k] == GROUP) return false;
     plain[written++] = text[k];
   }
-  return pd_parse_double(plain, plain + written, value) != PD_NUMBER_MALFORMED;
+  enum pd_number_result result = pd_parse_double(plain, plain + written, value);
+  *underflow = result == PD_NUMBER_UNDERFLOW;
+  return result != PD_NUMBER_MALFORMED;
 }
 
 static bool fail_two(char *why, double point, double comma) {
@@ -161,15 +163,17 @@ static bool fail_two(char *why, double point, double comma) {
 }
 
 /* sign: of what stood in front of the marks; both readings that an error shows have it. */
-static bool read_marks(polyad_numbers how, const char *text, size_t length, int sign, double *value,
-                       char *why) {
+static bool read_marks(polyad_numbers how, const char *text, size_t length, int sign,
+                       struct pd_written_number *number, char *why) {
   double point = 0, comma = 0;
-  bool is_point = how != POLYAD_NUMBERS_COMMA && read_as(text, length, '.', &point);
-  bool is_comma = how != POLYAD_NUMBERS_POINT && read_as(text, length, ',', &comma);
+  bool small[2] = {false, false};
+  bool is_point = how != POLYAD_NUMBERS_COMMA && read_as(text, length, '.', &point, &small[0]);
+  bool is_comma = how != POLYAD_NUMBERS_POINT && read_as(text, length, ',', &comma, &small[1]);
   if (is_point && is_comma && point != comma)
     return sign < 0 ? fail_two(why, -point, -comma) : fail_two(why, point, comma);
-  *value = is_point ? point : comma;
-  if (sign < 0) *value = -*value;
+  number->value = is_point ? point : comma;
+  number->underflow = is_point ? small[0] : small[1];
+  if (sign < 0) number->value = -number->value;
   if (is_point || is_comma) return true;
   return delimited_number_fail(
       why, how == POLYAD_NUMBERS_POINT
@@ -179,8 +183,11 @@ static bool read_marks(polyad_numbers how, const char *text, size_t length, int 
                : "is no number; expected one such as 1234.5, 1,234.50, 1.234,50 or $12");
 }
 
-static bool delimited_number_plain(const char *text, size_t length, double *value, char *why) {
-  if (pd_parse_double(text, text + length, value) != PD_NUMBER_MALFORMED) return true;
+static bool delimited_number_plain(const char *text, size_t length,
+                                   struct pd_written_number *number, char *why) {
+  enum pd_number_result result = pd_parse_double(text, text + length, &number->value);
+  number->underflow = result == PD_NUMBER_UNDERFLOW;
+  if (result != PD_NUMBER_MALFORMED) return true;
   return delimited_number_fail(
       why, memchr(text, ',', length) != NULL
                ? "is no number; expected a decimal point, not a comma (numbers: grouped, "
@@ -194,7 +201,7 @@ bool pd_written_number_read(polyad_numbers how, const char *text, size_t length,
   struct text t = {text, text + length};
   char marks[LONGEST];
   number->currency = 0;
-  if (how == POLYAD_NUMBERS_PLAIN) return delimited_number_plain(text, length, &number->value, why);
+  if (how == POLYAD_NUMBERS_PLAIN) return delimited_number_plain(text, length, number, why);
   trim(&t);
   int sign = 0;
   if (t.end - t.at >= 2 && *t.at == '(' && t.end[-1] == ')') {
@@ -210,5 +217,5 @@ bool pd_written_number_read(polyad_numbers how, const char *text, size_t length,
   if (sign == 0) sign = take_minus_or_plus(&t);
   trim(&t);
   size_t used = delimited_number_marks(&t, marks);
-  return read_marks(how, marks, used, sign, &number->value, why);
+  return read_marks(how, marks, used, sign, number, why);
 }

@@ -11,6 +11,7 @@
 struct pd_written_number {
   double value;
   uint32_t currency; /* what tells it from other currencies; 0: none was given */
+  bool underflow;    /* the value is zero, though the digits do not say so */
 };
 
 /** Reads all of a text in the way that `how` says. On failure `why` (NULL: not wanted), of

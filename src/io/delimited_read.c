@@ -24,6 +24,7 @@ struct reader {
   struct pd_dictionary dictionary[POLYAD_MAX_ORDER];
   struct pd_coordinates coordinates;
   struct pd_block block;
+  uint64_t underflows;   /* values of single rows that became zero */
   uint64_t single_until; /* byte of the input: rows before it are taken one by one */
 };
 
@@ -45,6 +46,7 @@ static polyad_status parse_number(struct reader *r, const struct pd_field *field
   if (number.currency != 0) r->plan.currency = number.currency;
   *value = number.value;
   double kept = r->options->type == POLYAD_F32 ? (double)(float)*value : *value;
+  r->underflows += number.underflow || (kept == 0 && *value != 0);
   if (!isfinite(kept))
     return delimited_read_fail_field(r, field, "is too large; expected a finite number");
   return POLYAD_OK;
@@ -215,6 +217,7 @@ static polyad_status delimited_read_finish(struct reader *r, polyad_tensor **ten
   if (r->plan.value == SIZE_MAX)
     pd_warn_of_amounts(r->context, pd_input_path(r->input), r->options, r->plan.order, r->plan.name,
                        r->dictionary);
+  pd_warn_of_underflow(r->context, pd_input_path(r->input), 0, r->underflows + r->block.underflows);
   PD_TRY(pd_coordinates_finish(&r->coordinates, dims, r->options->duplicates, r->options->zeros,
                                tensor));
   for (int n = 0; n < r->plan.order; ++n) {

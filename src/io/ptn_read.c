@@ -213,12 +213,14 @@ static polyad_status narrow_values(struct ptn *ptn) {
   PD_TRY(PD_NEW(ptn->context, ptn->header.nnz, &narrow));
   void **values = &ptn->array[ptn->header.order];
   const double *wide = *values;
-  uint64_t bad = UINT64_MAX;
+  uint64_t bad = UINT64_MAX, underflows = 0;
   int threads = pd_threads_for(ptn->context, ptn->header.nnz, PD_PTN_BLOCK_ENTRIES);
-#pragma omp parallel for num_threads(threads) schedule(static) reduction(min : bad)
+#pragma omp parallel for num_threads(threads) schedule(static)                                     \
+    reduction(min : bad) reduction(+ : underflows)
   for (uint64_t p = 0; p < ptn->header.nnz; ++p) {
     narrow[p] = (float)wide[p];
     if (!isfinite(narrow[p]) && p < bad) bad = p;
+    underflows += narrow[p] == 0 && wide[p] != 0;
   }
   if (bad != UINT64_MAX) {
     double value = wide[bad];
@@ -228,6 +230,7 @@ static polyad_status narrow_values(struct ptn *ptn) {
                       ": value %.17g does not fit float32; expected at most 3.4e38 in magnitude",
                       bad + 1, value);
   }
+  pd_warn_of_underflow(ptn->context, ptn->source.path, 0, underflows);
   pd_free(ptn->context, *values);
   *values = narrow;
   return POLYAD_OK;

@@ -2,6 +2,7 @@
  * reads little more than its own. */
 #include "io/formats.h"
 #include "io/ptn_blocks.h"
+#include "tensor/tensor.h"
 #include <math.h>
 #include <string.h>
 #include <xxhash.h>
@@ -75,6 +76,7 @@ polyad_status pd_tns_read_share(polyad_context *context, struct pd_input *input,
 
 struct arrays {
   uint64_t nnz, count; /* that there will be, and that there are */
+  uint64_t underflows; /* values that have become zero */
   void *index[POLYAD_MAX_ORDER], *values;
 };
 
@@ -86,6 +88,7 @@ static polyad_status read_share_take_values(const struct pd_ptn_blocks *file, po
       return pd_fail_at(file->context, POLYAD_NUMERICAL, file->source.path, 0, 0,
                         "value %.17g does not fit float32; expected at most 3.4e38 in magnitude",
                         value);
+    arrays->underflows += type == POLYAD_F32 && (float)value == 0 && value != 0;
     pd_store(type, arrays->values, arrays->count + p, value);
   }
   return POLYAD_OK;
@@ -130,6 +133,7 @@ static polyad_status read_blocks(struct pd_ptn_blocks *file, const polyad_read_o
   memset(file->last, 0, sizeof file->last);
   PD_TRY_CLEANUP(take_blocks(file, end, options->type, &arrays));
   PD_TRY_CLEANUP(pd_ptn_blocks_same(file));
+  pd_warn_of_underflow(file->context, file->source.path, 0, arrays.underflows);
   status = pd_tensor_create_take(file->context, (int)header->order, header->dims, arrays.nnz,
                                  options->type, arrays.index, &arrays.values, POLYAD_DUPLICATES_SUM,
                                  options->zeros, tensor);

@@ -2,6 +2,7 @@
 #include "io/formats.h"
 #include "io/input.h"
 #include "io/tns_turns.h"
+#include "tensor/tensor.h"
 #include <string.h>
 
 /* Turns fit the second level of a thread's cache. Small blocks notice errors in compressed data
@@ -237,14 +238,6 @@ static polyad_status take_all(struct reader *r) {
   return tns_read_parse(r, begin, end, !r->inside_comment);
 }
 
-static void warn_of_underflow(struct reader *r) {
-  if (r->underflows > 0)
-    pd_log(r->context, POLYAD_LOG_WARNING,
-           "%s:%llu: warning: a value is too small for its type and becomes 0 (%llu in all)",
-           pd_input_path(r->input), (unsigned long long)r->underflow_line,
-           (unsigned long long)r->underflows);
-}
-
 /* Of a tensor without nonzeros the file has the lengths alone. */
 static void take_stated_dims(struct reader *r) {
   if (r->form.order > 0 || r->stated_order == 0 || r->blocks.sink != NULL) return;
@@ -270,7 +263,7 @@ static polyad_status tns_read_finish(struct reader *r, polyad_tensor **tensor) {
     return pd_fail_at(r->context, POLYAD_PARSE, path, 0, 0,
                       "%llu line%s and no nonzero; expected lines of N indices and a value",
                       (unsigned long long)r->lines, r->lines == 1 ? "" : "s");
-  warn_of_underflow(r);
+  pd_warn_of_underflow(r->context, path, r->underflow_line, r->underflows);
   if (r->blocks.sink != NULL) return tns_read_hand_over(r, true);
   return pd_coordinates_finish(&r->coordinates, r->form.dims, r->options->duplicates,
                                r->options->zeros, tensor);

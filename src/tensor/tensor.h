@@ -125,6 +125,10 @@ static inline bool pd_tensor_is_elsewhere(const polyad_tensor *tensor) {
   return tensor->nnz > 0 && tensor->values == NULL;
 }
 
+/** Warns where values that are not zero became zero, as too small for their type: `count` of them.
+ *  path: the file's (NULL: none); line: of the first (0: unknown). */
+void pd_warn_of_underflow(polyad_context *context, const char *path, uint64_t line, uint64_t count);
+
 /** Checks all of an input that can be told without its arrays. */
 polyad_status pd_tensor_input_check(polyad_context *context, const polyad_tensor_input *input);
 

@@ -10,8 +10,9 @@ static polyad_status tensor_convert_copy_values(polyad_context *context, const p
                                                 polyad_tensor *to) {
   PD_TRY(pd_alloc(context, from->nnz, pd_type_bytes(to->type), &to->values));
   int threads = pd_threads_for(context, from->nnz, THREAD_GRAIN);
-  uint64_t bad = UINT64_MAX;
-#pragma omp parallel for num_threads(threads) schedule(static) reduction(min : bad)
+  uint64_t bad = UINT64_MAX, underflows = 0;
+#pragma omp parallel for num_threads(threads) schedule(static)                                     \
+    reduction(min : bad) reduction(+ : underflows)
   for (uint64_t p = 0; p < from->nnz; ++p) {
     double value = pd_tensor_value(from, p);
     if (to->type == POLYAD_F64) {
@@ -19,10 +20,14 @@ static polyad_status tensor_convert_copy_values(polyad_context *context, const p
     } else {
       float narrow = (float)value;
       ((float *)to->values)[p] = narrow;
+      underflows += narrow == 0 && value != 0;
       if (!isfinite(narrow) && p < bad) bad = p;
     }
   }
-  if (bad == UINT64_MAX) return POLYAD_OK;
+  if (bad == UINT64_MAX) {
+    pd_warn_of_underflow(context, NULL, 0, underflows);
+    return POLYAD_OK;
+  }
   char text[PD_COORDINATE_BYTES];
   return pd_fail(context, POLYAD_NUMERICAL,
                  "value %.17g at coordinate %s (counted from 1) does not fit float32; expected at "

@@ -130,11 +130,22 @@ static polyad_status tensor_create_copy_indices(polyad_context *context,
   return bad == UINT64_MAX ? POLYAD_OK : fail_index(context, input, mode, bad, dim);
 }
 
+void pd_warn_of_underflow(polyad_context *context, const char *path, uint64_t line,
+                          uint64_t count) {
+  char where[32] = "";
+  if (count == 0) return;
+  if (line > 0) snprintf(where, sizeof where, ":%" PRIu64, line);
+  pd_log(context, POLYAD_LOG_WARNING,
+         "%s%s%sa value is too small for its type and becomes 0 (%" PRIu64 " in all)",
+         path != NULL ? path : "", where, path != NULL ? ": " : "", count);
+}
+
 static polyad_status tensor_create_copy_values(polyad_context *context,
                                                const polyad_tensor_input *input, void *values) {
   int threads = pd_threads_for(context, input->nnz, THREAD_GRAIN);
-  uint64_t bad = UINT64_MAX;
-#pragma omp parallel for num_threads(threads) schedule(static) reduction(min : bad)
+  uint64_t bad = UINT64_MAX, underflows = 0;
+#pragma omp parallel for num_threads(threads) schedule(static)                                     \
+    reduction(min : bad) reduction(+ : underflows)
   for (uint64_t p = 0; p < input->nnz; ++p) {
     double value = tensor_create_value_of(input, p);
     bool fits;
@@ -142,13 +153,17 @@ static polyad_status tensor_create_copy_values(polyad_context *context,
       float narrow = (float)value;
       fits = isfinite(narrow);
       ((float *)values)[p] = narrow;
+      underflows += narrow == 0 && value != 0;
     } else {
       fits = isfinite(value);
       ((double *)values)[p] = value;
     }
     if (!fits && p < bad) bad = p;
   }
-  if (bad == UINT64_MAX) return POLYAD_OK;
+  if (bad == UINT64_MAX) {
+    pd_warn_of_underflow(context, NULL, 0, underflows);
+    return POLYAD_OK;
+  }
   double value = tensor_create_value_of(input, bad);
   if (isfinite(value))
     return pd_fail(context, POLYAD_NUMERICAL,

@@ -72,7 +72,8 @@ static inline double cell_value(const struct cells *cells, const char *line, uin
 
 /* Counts a part's nonzeros; returns its first cell that is not finite, numbered through the array,
  * or UINT64_MAX. */
-static uint64_t count_in_lines(const struct cells *cells, int part, uint64_t *count) {
+static uint64_t count_in_lines(const struct cells *cells, int part, uint64_t *count,
+                               uint64_t *underflows) {
   uint64_t coordinate[POLYAD_MAX_ORDER], nonzeros = 0;
   uint64_t end = pd_part_begin(cells->lines, part + 1, cells->parts);
   bool all = cells->input->zeros == POLYAD_ZEROS_KEEP;
@@ -82,6 +83,9 @@ static uint64_t count_in_lines(const struct cells *cells, int part, uint64_t *co
       double value = cell_value(cells, start, i);
       if (!isfinite(value)) return line * cells->length + i;
       nonzeros += all || value != 0;
+      if (value == 0)
+        *underflows += pd_input_value(start + (int64_t)i * cells->stride[cells->input->order - 1],
+                                      cells->input->cell_type) != 0;
     }
   }
   *count = nonzeros;
@@ -136,13 +140,16 @@ static polyad_status fail_cell(polyad_context *context, const struct cells *cell
 /* The first nonzero of each part. */
 static polyad_status count_dense_nonzeros(polyad_context *context, struct cells *cells) {
   PD_TRY(PD_NEW_ZERO(context, (uint64_t)cells->parts + 1, &cells->first));
-  uint64_t bad = UINT64_MAX;
-#pragma omp parallel for num_threads(cells->parts) schedule(static, 1) reduction(min : bad)
+  uint64_t bad = UINT64_MAX, underflows = 0;
+#pragma omp parallel for num_threads(cells->parts) schedule(static, 1)                             \
+    reduction(min : bad) reduction(+ : underflows)
   for (int part = 0; part < cells->parts; ++part) {
-    uint64_t found = count_in_lines(cells, part, &cells->first[part + 1]);
+    uint64_t small = 0, found = count_in_lines(cells, part, &cells->first[part + 1], &small);
+    underflows += small;
     if (found < bad) bad = found;
   }
   if (bad != UINT64_MAX) return fail_cell(context, cells, bad);
+  pd_warn_of_underflow(context, NULL, 0, underflows);
   for (int part = 0; part < cells->parts; ++part)
     cells->first[part + 1] += cells->first[part];
   return POLYAD_OK;

@@ -403,6 +403,23 @@ def test_a_binary_model_is_taken_wherever_a_model_is(polyad):
     polyad.fails(1, "score", "m.ptm", "m.ktensor", says="it is truncated")
 
 
+@pytest.mark.parametrize("name", ["x.tns", "x.csv", "quoted.csv", "x.ptn", "x.npz", "x.npy"])
+def test_values_that_are_too_small_are_told(polyad, name):
+    """They become zeros, and are no nonzeros any more."""
+    polyad.write("x.tns", "1 1 4\n2 1 1e-60\n2 2 -1e-50\n3 1 2\n")
+    if name == "quoted.csv":  # whose rows are read one by one
+        polyad.write(name, 'a,b,value\n"1",1,4\n2,1,1e-60\n2,2,-1e-50\n3,1,2\n')
+    elif name == "x.npy":
+        np = pytest.importorskip("numpy")
+        np.save(polyad.path(name), np.array([[4, 0], [1e-60, -1e-50], [2, 0]]))
+    elif name != "x.tns":
+        polyad.ok("convert", "x.tns", name)
+    assert "warning" not in polyad.ok("info", name).err
+    narrow = polyad.ok("info", name, "--precision", "f32")
+    assert "a value is too small for its type and becomes 0 (2 in all)" in narrow.err
+    assert polyad.json("info", name, "--precision", "f32")["nnz"] == 2
+
+
 @pytest.mark.parametrize("name", ["x.tns", "x.txt", "x.ptn", "x.tns.gz"])
 def test_zeros(polyad, name):
     """Kept by every file that is written, dropped again where a reader is not asked to keep them."""
