@@ -823,6 +823,30 @@ def test_rounding_is_no_anomaly(by):
     assert all(row["index"] == ((3, 4, 5) if by == "cell" else (3, 4, 5)[row["mode"]]) for row in found)
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("by", ["cell", "slice", "index"])
+def test_rounding_to_float32_is_no_anomaly(by, seed):
+    """Of the data, of the model, or of both; a cell that is off by a hundredth is found."""
+    rng = np.random.default_rng(seed)
+    model = polyad.KruskalTensor([2.0, 1.0], [rng.random((size, 2)) for size in (12, 10, 8)])
+    dense = model.reconstruct()
+    narrow = sparse(dense.astype(np.float32))
+    assert narrow.dtype == np.float32
+    rounded = polyad.KruskalTensor(model.weights.astype(np.float32),
+                                   [factor.astype(np.float32) for factor in model.factors])
+    assert rounded.dtype == np.float32
+    for x in (narrow, sparse(dense)):
+        assert polyad.anomalies(rounded, x, by=by, kind="gaussian").found == 0
+    for precision in ("f32", "f64"):
+        fitted = polyad.cp_als(narrow, 2, tol=0, max_iters=1000, seed=1, precision=precision)
+        assert polyad.anomalies(fitted, narrow, by=by, kind="gaussian").found == 0
+    assert polyad.anomalies(model, narrow, by=by, kind="gaussian").found == 0
+    dense[3, 4, 5] += 1e-2
+    found = polyad.anomalies(model, sparse(dense.astype(np.float32)), by=by, kind="gaussian")
+    assert found.found == (1 if by == "cell" else 3)
+    assert all(row["index"] == ((3, 4, 5) if by == "cell" else (3, 4, 5)[row["mode"]]) for row in found)
+
+
 def test_arguments_of_anomalies():
     model = rates()
     x = sparse(np.ones((20, 15, 12)))

@@ -118,6 +118,27 @@ polyad_status pd_anomaly_rank(struct pd_anomalies *a, uint64_t count, struct pd_
 
 /* ---- cells ---------------------------------------------------------------------------------- */
 
+/* A cell's value and the terms of the model's, in magnitudes. */
+static double cell_magnitude(const struct pd_anomalies *a, uint64_t k) {
+  const struct pd_double_model *model = &a->model;
+  double sum = fabs(pd_tensor_value(a->tensor, k));
+  for (uint64_t r = 0; r < model->rank; ++r) {
+    double product = model->weight[r];
+    for (int n = 0; n < model->order; ++n)
+      product *= model->factor[n][pd_tensor_index(a->tensor, n, k) * model->rank + r];
+    sum += fabs(product);
+  }
+  return sum;
+}
+
+/* A residual in robust units. */
+static double cell_score(const struct pd_anomalies *a, uint64_t k, double residual) {
+  double scale = a->result->scale;
+  if (scale == 0) return 0;
+  if (a->narrow > 0) scale = fmax(scale, a->narrow * cell_magnitude(a, k));
+  return (residual - a->result->center) / scale;
+}
+
 static polyad_anomaly judge_cell(const struct pd_anomalies *a, uint64_t k) {
   polyad_anomaly row = {
       .mode = -1, .value = pd_tensor_value(a->tensor, k), .expected = pd_anomaly_expected(a, k)};
@@ -126,11 +147,7 @@ static polyad_anomaly judge_cell(const struct pd_anomalies *a, uint64_t k) {
   if (a->counts)
     pd_anomaly_judge_count(a, a->stored, &row);
   else
-    pd_anomaly_judge_residual(
-        a,
-        a->result->scale == 0 ? 0
-                              : (row.value - row.expected - a->result->center) / a->result->scale,
-        &row);
+    pd_anomaly_judge_residual(a, cell_score(a, k, row.value - row.expected), &row);
   return row;
 }
 
@@ -287,6 +304,9 @@ static polyad_status anomalies_find(struct pd_anomalies *a, const polyad_ktensor
   PD_TRY(pd_double_model_create(a->context, model, NULL, &a->model));
   PD_TRY(choose_kind(a));
   if (!a->counts) PD_TRY(find_sizes(a));
+  /* Each number has been rounded once, whatever was added up: bounds as pd_anomaly_rounding()'s. */
+  if (!a->counts && (a->tensor->type == POLYAD_F32 || model->type == POLYAD_F32))
+    a->narrow = 8 * (double)FLT_EPSILON * sqrt(model->order + 1.0);
   PD_TRY(find_expected(a));
   if (a->options->unit == POLYAD_ANOMALY_CELL) return find_cells(a);
   PD_TRY(PD_NEW(a->context, pd_mul_saturated((uint64_t)model->order, rank), &a->sum));

@@ -19,8 +19,10 @@ struct pd_anomalies {
   double *sum;                    /* order x R: column sums */
   double *expected;               /* of each nonzero, where a device has computed it; else NULL */
   double *magnitude; /* of other values than counts: order x R, column sums of magnitudes */
-  double size; /* of these: no number of the tensor is larger, nor the sum of the magnitudes of a
-                  model value's terms */
+  double size;   /* of these: no number of the tensor is larger, nor the sum of the magnitudes of a
+                    model value's terms */
+  double narrow; /* of these: what rounding to float32 may leave, over the sum of the magnitudes; 0:
+                    tensor and model are in double precision */
   polyad_anomaly_result *result;
 };
 

@@ -13,6 +13,7 @@ struct units {
   uint64_t start[POLYAD_MAX_ORDER + 1];
   double *value, *expected; /* of each unit; indices of no counts: mean squared residual, none */
   double *p, *score;        /* of each unit that is judged by its cells */
+  double *rounding;         /* of each unit: its scale is at least this (float32) */
   double *numbers;          /* scratch: of the longest mode */
   int exponent;             /* mean squared residuals are in units of 4^exponent */
 };
@@ -43,6 +44,19 @@ static double expected_sum(const struct pd_anomalies *a, int n, uint64_t i) {
   return total;
 }
 
+/* What a slice's sum in the model adds up, in magnitudes. */
+static double model_magnitude(const struct pd_anomalies *a, int n, uint64_t i) {
+  uint64_t rank = a->model.rank;
+  double total = 0;
+  for (uint64_t r = 0; r < rank; ++r) {
+    double product = fabs(a->model.weight[r] * a->model.factor[n][i * rank + r]);
+    for (int m = 0; m < a->model.order; ++m)
+      if (m != n) product *= a->magnitude[(uint64_t)m * rank + r];
+    total += product;
+  }
+  return total;
+}
+
 static polyad_status anomaly_indices_find_sums(struct pd_anomalies *a, struct units *units) {
   for (int k = 0; k < units->mode_count; ++k) {
     int n = units->mode[k];
@@ -52,6 +66,12 @@ static polyad_status anomaly_indices_find_sums(struct pd_anomalies *a, struct un
       value[pd_tensor_index(a->tensor, n, p)] += pd_tensor_value(a->tensor, p);
     for (uint64_t i = 0; i < a->tensor->dims[n]; ++i)
       units->expected[units->start[k] + i] = expected_sum(a, n, i);
+    if (a->narrow == 0) continue;
+    double *rounding = units->rounding + units->start[k];
+    for (uint64_t p = 0; p < a->tensor->nnz; ++p)
+      rounding[pd_tensor_index(a->tensor, n, p)] += fabs(pd_tensor_value(a->tensor, p));
+    for (uint64_t i = 0; i < a->tensor->dims[n]; ++i)
+      rounding[i] = a->narrow * (rounding[i] + model_magnitude(a, n, i));
   }
   return POLYAD_OK;
 }
@@ -113,12 +133,13 @@ static polyad_status square_stored(struct pd_anomalies *a, struct units *units, 
   for (uint64_t p = 0; p < a->tensor->nnz; ++p) {
     if (p % 4096 == 0) PD_TRY(pd_stage_tick(&a->stage));
     double m = ldexp(pd_anomaly_expected(a, p), -units->exponent);
-    double residual = ldexp(pd_tensor_value(a->tensor, p), -units->exponent) - m;
+    double x = ldexp(pd_tensor_value(a->tensor, p), -units->exponent), residual = x - m;
     for (int k = 0; k < units->mode_count; ++k) {
       uint64_t u = units->start[k] + pd_tensor_index(a->tensor, units->mode[k], p);
       units->value[u] += residual * residual;
       stored[u] += 1;
       squares[u] += m * m;
+      units->rounding[u] += x * x + m * m;
     }
   }
   return POLYAD_OK;
@@ -154,6 +175,7 @@ static polyad_status find_squares(struct pd_anomalies *a, struct units *units) {
       units->value[u] +=
           absent_squares(rank, a->model.factor[n] + i * rank, v, each, rows, stored[u], squares[u]);
       units->value[u] /= each;
+      units->rounding[u] = cbrt(a->narrow * a->narrow * (units->rounding[u] / each));
     }
   }
 cleanup:
@@ -232,19 +254,6 @@ cleanup:
 
 /* ---- judging -------------------------------------------------------------------------------- */
 
-/* What a slice's sum in the model adds up, in magnitudes. */
-static double model_magnitude(const struct pd_anomalies *a, int n, uint64_t i) {
-  uint64_t rank = a->model.rank;
-  double total = 0;
-  for (uint64_t r = 0; r < rank; ++r) {
-    double product = fabs(a->model.weight[r] * a->model.factor[n][i * rank + r]);
-    for (int m = 0; m < a->model.order; ++m)
-      if (m != n) product *= a->magnitude[(uint64_t)m * rank + r];
-    total += product;
-  }
-  return total;
-}
-
 /* The largest of those sums, and of those of the data; `numbers` is as long as the mode. */
 static double largest_slice(const struct pd_anomalies *a, int n, double *numbers) {
   uint64_t length = a->tensor->dims[n];
@@ -279,8 +288,9 @@ static void standardize(const struct pd_anomalies *a, const struct units *units,
     units->numbers[i] = number(units->value[first + i], units->expected[first + i]);
   pd_robust_scale(count, units->numbers, rounding, &center, &scale);
   for (uint64_t i = first; i < first + count; ++i)
-    units->score[i] =
-        scale == 0 ? 0 : (number(units->value[i], units->expected[i]) - center) / scale;
+    units->score[i] = scale == 0 ? 0
+                                 : (number(units->value[i], units->expected[i]) - center) /
+                                       fmax(scale, units->rounding[i]);
 }
 
 static double anomaly_indices_difference(double value, double expected) { return value - expected; }
@@ -365,12 +375,14 @@ polyad_status pd_anomalies_of_indices(struct pd_anomalies *a) {
     if (a->tensor->dims[units.mode[k]] > longest) longest = a->tensor->dims[units.mode[k]];
   PD_TRY_CLEANUP(PD_NEW_ZERO(a->context, count, &units.value));
   PD_TRY_CLEANUP(PD_NEW_ZERO(a->context, count, &units.expected));
+  PD_TRY_CLEANUP(PD_NEW_ZERO(a->context, count, &units.rounding));
   PD_TRY_CLEANUP(PD_NEW_ZERO(a->context, count, &units.p));
   PD_TRY_CLEANUP(PD_NEW_ZERO(a->context, count, &units.score));
   PD_TRY_CLEANUP(PD_NEW(a->context, longest, &units.numbers));
   PD_TRY_CLEANUP(anomaly_indices_measure(a, &units));
   status = rank_units(a, &units);
 cleanup:
-  PD_FREE(a->context, units.value, units.expected, units.p, units.score, units.numbers);
+  PD_FREE(a->context, units.value, units.expected, units.p, units.score, units.rounding,
+          units.numbers);
   return status;
 }
