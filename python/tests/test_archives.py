@@ -39,6 +39,38 @@ def test_archive_and_pydata_sparse(tmp_path):
         polyad.read(tmp_path / "ones.npz")
 
 
+MATRIX = np.array([[0, 2.5, 0, 1], [0, 0, 0, 0], [-3, 0, 0, 4]])
+CSR = {"indices": [1, 3, 0, 3], "indptr": [0, 2, 2, 4], "data": [2.5, 1, -3, 4]}
+PARTS = {"csr": CSR,
+         "csc": {"indices": [2, 0, 0, 2], "indptr": [0, 1, 2, 2, 4], "data": [-3, 2.5, 1, 4]},
+         "coo": {"row": [2, 0, 0, 2], "col": [0, 1, 3, 3], "data": [-3, 2.5, 1, 4]}}
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo"])
+@pytest.mark.parametrize("text", [bytes, str])
+def test_archive_of_a_matrix(tmp_path, kind, text):
+    """The arrays of scipy.sparse.save_npz, whose format is bytes."""
+    name = kind.encode() if text is bytes else kind
+    np.savez_compressed(tmp_path / "m.npz", format=name, shape=MATRIX.shape, _is_array=True,
+                        **{key: np.array(each, np.int32 if key != "data" else np.float64)
+                           for key, each in PARTS[kind].items()})
+    assert np.array_equal(polyad.read(tmp_path / "m.npz").to_numpy(), MATRIX)
+
+
+@pytest.mark.parametrize("change, words", [
+    ({"indptr": [0, 3, 2, 4]}, "indptr is not in order"), ({"indptr": [0, 2, 9, 4]}, "indptr is not in order"),
+    ({"indptr": [0, -2, 2, 4]}, "indptr is not in order"), ({"indptr": [0, 2, 4]}, "indptr has shape"),
+    ({"indptr": [0, 2, 2, 3]}, "indptr is not in order"), ({"indices": [1, 4, 0, 3]}, "nonzero 1 has index 4 in mode 1"),
+    ({"indices": [1, 3, 0]}, "indices has shape"), ({"shape": (3, 4, 1)}, "shape has shape"),
+    ({"format": b"dia"}, r"format .dia.; expected coo, csr or csc"), ({"format": b"dictionary"}, "format"),
+    ({"data": np.ones((4, 1, 1))}, r"data has shape \(4, 1, 1\); expected one dimension"),
+    ({"data": np.array([b"1", b"2", b"3", b"4"])}, "data has type S1; expected numbers")])
+def test_archives_of_matrices_that_are_wrong(tmp_path, change, words):
+    np.savez(tmp_path / "m.npz", **{"format": b"csr", "shape": (3, 4), **CSR, **change})
+    with pytest.raises(polyad.Error, match=words):
+        polyad.read(tmp_path / "m.npz")
+
+
 @pytest.mark.parametrize("precision", ["f32", "f64"])
 def test_archive_of_models(tmp_path, precision):
     x = labelled()

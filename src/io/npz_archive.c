@@ -153,12 +153,12 @@ static bool parse_type(const char *text, struct pd_npy *array) {
   if (*text != '<' && *text != '|') return false;
   char *end;
   array->kind = text[1];
-  if (array->kind == '\0' || strchr("fiubU", array->kind) == NULL) return false;
+  if (array->kind == '\0' || strchr("fiubUS", array->kind) == NULL) return false;
   unsigned long size = strtoul(text + 2, &end, 10);
   if (end == text + 2 || *end != '\'' || size > (1 << 24)) return false;
   array->item_bytes = (int)(array->kind == 'U' ? 4 * size : size);
   bool number = size == 1 || size == 2 || size == 4 || size == 8;
-  return array->kind == 'U' ||
+  return array->kind == 'U' || array->kind == 'S' ||
          (number && (array->kind != 'f' || size >= 4) && (array->kind != 'b' || size == 1));
 }
 
@@ -320,7 +320,7 @@ static polyad_status fail_kind(const struct pd_npz *npz, const struct pd_npy *ar
 
 polyad_status pd_npz_reals(const struct pd_npz *npz, const struct pd_npy *array, polyad_type type,
                            void *out) {
-  if (array->kind == 'U') return fail_kind(npz, array, "numbers");
+  if (array->kind == 'U' || array->kind == 'S') return fail_kind(npz, array, "numbers");
   for (uint64_t k = 0; k < array->count; ++k) {
     double number = real_at(array, npy_place(array, k));
     pd_store(type, out, k, number);

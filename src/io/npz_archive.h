@@ -14,7 +14,7 @@ enum { PD_NPZ_MOST_ARRAYS = 64, PD_NPZ_NAME_BYTES = 48 };
 /** An array in memory, little-endian. */
 struct pd_npy {
   char name[PD_NPZ_NAME_BYTES]; /* without ".npy" */
-  char kind;                    /* of NumPy: 'f', 'i', 'u', 'b', 'U' */
+  char kind;                    /* of NumPy: 'f', 'i', 'u', 'b', 'U', 'S' */
   int item_bytes;               /* of a number, or of a text with 4 bytes for each character */
   bool fortran;                 /* the first index varies fastest */
   int order;

@@ -1,5 +1,7 @@
 /* Reading tensors and models from NumPy archives; npz.c says which arrays they have. */
+#include "core/numbers.h"
 #include "io/formats.h"
+#include "io/npz_matrix.h"
 #include "io/npz_names.h"
 #include "tensor/tensor.h"
 #include <inttypes.h>
@@ -77,32 +79,49 @@ static polyad_status take_array(const struct pd_npz *npz, const struct pd_npy *a
   return status;
 }
 
+/* coords: NULL of a matrix, whose indices are elsewhere. */
+static polyad_status npz_read_check_parts(const struct pd_npz *npz, const struct pd_npy *coords,
+                                          const struct pd_npy *data, const struct pd_npy *shape) {
+  if (coords == NULL && shape->count != 2)
+    return pd_npz_fail(npz, "shape", "the numbers of rows and columns");
+  if (coords == NULL)
+    return data->order == 1 ? POLYAD_OK
+                            : pd_npz_fail(npz, "data",
+                                          "one dimension, as of matrices in the formats coo, csr "
+                                          "and csc: write scipy.sparse.save_npz(FILE, "
+                                          "matrix.tocsr())");
+  if (coords->order != 2 || coords->shape[0] != shape->count)
+    return pd_npz_fail(npz, "coords", "a row for each mode and a column for each nonzero");
+  if (data->order != 1 || data->count != coords->shape[1])
+    return pd_npz_fail(npz, "data", "a number for each column of coords");
+  return POLYAD_OK;
+}
+
 static polyad_status npz_take_tensor(struct pd_npz *npz, const polyad_read_options *options,
                                      struct parts *parts, polyad_tensor **tensor) {
-  const struct pd_npy *coords, *data, *shape;
+  const struct pd_npy *coords = NULL, *data, *shape;
   polyad_tensor_input input;
+  bool matrix = pd_npz_is_matrix(npz);
   polyad_tensor_input_init(&input);
   if (pd_npz_find(npz, "factor_0") != NULL)
     return pd_fail_at(npz->context, POLYAD_PARSE, npz->path, 0, 0, "a model; expected a tensor");
   if (npz->count == 1 && pd_npz_find(npz, "coords") == NULL)
     return take_array(npz, &npz->array[0], options, tensor);
-  PD_TRY(pd_npz_need(npz, "coords", &coords));
+  if (!matrix) PD_TRY(pd_npz_need(npz, "coords", &coords));
   PD_TRY(pd_npz_need(npz, "data", &data));
   PD_TRY(pd_npz_need(npz, "shape", &shape));
   PD_TRY(check_fill(npz));
   if (shape->order != 1 || shape->count < 1 || shape->count > POLYAD_MAX_ORDER)
     return pd_npz_fail(npz, "shape", "the length of each mode, 1 to 16 of them");
-  if (coords->order != 2 || coords->shape[0] != shape->count)
-    return pd_npz_fail(npz, "coords", "a row for each mode and a column for each nonzero");
-  if (data->order != 1 || data->count != coords->shape[1])
-    return pd_npz_fail(npz, "data", "a number for each column of coords");
+  PD_TRY(npz_read_check_parts(npz, coords, data, shape));
   input.order = (int)shape->count;
   PD_TRY(PD_NEW(npz->context, shape->count, &parts->dims));
-  PD_TRY(PD_NEW(npz->context, coords->count, &parts->coords));
+  PD_TRY(PD_NEW(npz->context, pd_mul_saturated(data->count, shape->count), &parts->coords));
   PD_TRY(pd_alloc(npz->context, data->count, sizeof(double), &parts->values));
   PD_TRY(pd_npz_integers(npz, shape, parts->dims));
   PD_TRY(check_tensor_dims(npz, (const uint64_t *)parts->dims, input.order, options));
-  PD_TRY(pd_npz_integers(npz, coords, parts->coords));
+  PD_TRY(matrix ? pd_npz_matrix(npz, parts->dims, data->count, parts->coords)
+                : pd_npz_integers(npz, coords, parts->coords));
   PD_TRY(pd_npz_reals(npz, data, POLYAD_F64, parts->values));
   input.dims = (const uint64_t *)parts->dims;
   input.nnz = data->count;
