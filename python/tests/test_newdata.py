@@ -847,6 +847,16 @@ def test_rounding_to_float32_is_no_anomaly(by, seed):
     assert all(row["index"] == ((3, 4, 5) if by == "cell" else (3, 4, 5)[row["mode"]]) for row in found)
 
 
+@pytest.mark.parametrize("kind", ["gaussian", "poisson"])
+def test_anomalies_of_models_that_overflow(kind):
+    """Where a value or a slice's sum is none in double precision, there is no probability."""
+    x = sparse(np.ones((3, 4, 2)))
+    for weight, by in ((1e308, "cell"), (1e308, "index"), (2e307, "slice")):
+        model = polyad.KruskalTensor([weight, weight], [np.ones((size, 2)) for size in x.shape])
+        with pytest.raises(polyad.Error, match="overflow a double"):
+            polyad.anomalies(model, x, by=by, kind=kind)
+
+
 def test_arguments_of_anomalies():
     model = rates()
     x = sparse(np.ones((20, 15, 12)))

@@ -267,6 +267,12 @@ static polyad_status find_expected(struct pd_anomalies *a) {
   return pd_values_on_device(a->context, device, &a->model, a->tensor, a->expected);
 }
 
+polyad_status pd_anomaly_overflow(const struct pd_anomalies *a) {
+  return pd_fail(a->context, POLYAD_NUMERICAL,
+                 "values of the model or their sums overflow a double; scale the values of the "
+                 "tensor and the weights of the model");
+}
+
 /* a->magnitude, and a->size from the largest entries of the columns. */
 static polyad_status find_sizes(struct pd_anomalies *a) {
   uint64_t rank = a->model.rank;
@@ -303,7 +309,8 @@ static polyad_status anomalies_find(struct pd_anomalies *a, const polyad_ktensor
   PD_TRY(pd_model_check_shape(a->context, model->order, model->dims, a->tensor, 0, "the same"));
   PD_TRY(pd_double_model_create(a->context, model, NULL, &a->model));
   PD_TRY(choose_kind(a));
-  if (!a->counts) PD_TRY(find_sizes(a));
+  PD_TRY(find_sizes(a));
+  if (!isfinite(a->size)) return pd_anomaly_overflow(a);
   /* Each number has been rounded once, whatever was added up: bounds as pd_anomaly_rounding()'s. */
   if (!a->counts && (a->tensor->type == POLYAD_F32 || model->type == POLYAD_F32))
     a->narrow = 8 * (double)FLT_EPSILON * sqrt(model->order + 1.0);

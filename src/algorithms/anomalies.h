@@ -18,11 +18,11 @@ struct pd_anomalies {
   double *gram[POLYAD_MAX_ORDER]; /* R x R */
   double *sum;                    /* order x R: column sums */
   double *expected;               /* of each nonzero, where a device has computed it; else NULL */
-  double *magnitude; /* of other values than counts: order x R, column sums of magnitudes */
-  double size;   /* of these: no number of the tensor is larger, nor the sum of the magnitudes of a
-                    model value's terms */
-  double narrow; /* of these: what rounding to float32 may leave, over the sum of the magnitudes; 0:
-                    tensor and model are in double precision */
+  double *magnitude;              /* order x R: column sums of magnitudes */
+  double size;   /* no number of the tensor is larger, nor the sum of the magnitudes of a model
+                    value's terms */
+  double narrow; /* of other values than counts: what rounding to float32 may leave, over the sum of
+                    the magnitudes; 0: tensor and model are in double precision */
   polyad_anomaly_result *result;
 };
 
@@ -37,6 +37,9 @@ double pd_anomaly_expected(const struct pd_anomalies *a, uint64_t k);
 /** Fills in score and p-values of a count, or of a residual in robust units. */
 void pd_anomaly_judge_count(const struct pd_anomalies *a, bool stored, polyad_anomaly *row);
 void pd_anomaly_judge_residual(const struct pd_anomalies *a, double z, polyad_anomaly *row);
+
+/** Fails because numbers are too large. */
+polyad_status pd_anomaly_overflow(const struct pd_anomalies *a);
 
 /** What rounding may leave of a difference of sums of `terms` terms whose sizes add up to `size`.
  */

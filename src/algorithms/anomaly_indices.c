@@ -73,6 +73,8 @@ static polyad_status anomaly_indices_find_sums(struct pd_anomalies *a, struct un
     for (uint64_t i = 0; i < a->tensor->dims[n]; ++i)
       rounding[i] = a->narrow * (rounding[i] + model_magnitude(a, n, i));
   }
+  for (uint64_t u = 0; u < unit_count(units); ++u)
+    if (!isfinite(units->value[u]) || !isfinite(units->expected[u])) return pd_anomaly_overflow(a);
   return POLYAD_OK;
 }
 
