@@ -54,7 +54,9 @@ POLYAD_API void polyad_cp_apr_options_init(polyad_cp_apr_options *options);
  *  Kullback-Leibler nonnegative tensor factorizations, Optim. Methods Softw. 30, 2015). From the
  *  same first model iterates agree with cp_apr of the Tensor Toolbox. Factors are nonnegative with
  *  columns of 1-norm one; weights are sorted. The run has converged when no mode had to be changed
- *  in an outer iteration. Cancellation is no error: the model so far is returned.
+ *  in an outer iteration, with PDNR in one whose rows were solved to the tolerance that was asked
+ *  for (with `inexact` earlier ones are to a hundredth of the violation before them). Cancellation
+ *  is no error: the model so far is returned.
  *
  *  MU runs wherever the format has Phi on the plan's device. PDNR and PQNR run with every format:
  * on the CPU, where threads share the rows, and on CUDA devices, where blocks of threads share
