@@ -23,6 +23,9 @@ struct pd_matrix {
      precise than that: kernels may gather it in their place. Belongs to somebody else; NULL: there
      is none. */
   uint16_t *halves;
+  /* Bits of the rows that hold numbers, 32 to a word; the others count as zeros, whatever is there.
+     On the device, and somebody else's. NULL: all rows hold numbers. */
+  const uint32_t *used;
 };
 
 /** Gives the matrix a version that none had before: to be called whenever its numbers change. */

@@ -71,7 +71,9 @@ struct pd_update {
   double damping;                  /* see update_rows() */
   const struct pd_matrix *before;  /* the factor that x is to replace, another matrix; NULL: none */
   const struct pd_matrix *weights; /* of the model before, 1 x R; may be `lambda` */
-  const struct pd_matrix *m;       /* update_rows_nonnegative(): the MTTKRP */
+  /* The MTTKRP where x does not hold it: always of update_rows_nonnegative(), and of update_rows()
+     where the device has send(). */
+  const struct pd_matrix *m;
   const struct pd_matrix *slices;  /* see spread(); NULL: what SPREAD needs is not wanted */
   enum pd_scaling scaling;         /* NORM_2 or AS_BEFORE */
   struct pd_matrix *x;
@@ -168,7 +170,7 @@ struct pd_linalg {
    *  their number alone: who holds which blocks, and by how many threads, does not show in the
    *  bits.
    *
-   *  On entry x holds m, the MTTKRP; columns of `before` count times `weights`. Then x = m v^-1 by
+   *  On entry x holds m, the MTTKRP, unless that is another matrix; columns of `before` count times `weights`. Then x = m v^-1 by
    *  Cholesky, its columns divided as AS_BEFORE says.
    *
    *  `damping` is the relative precision of m times R, where m is less precise than a double; else
@@ -186,6 +188,8 @@ struct pd_linalg {
    *  grows by one and KEPT tells how many eigenvalues did not. Finite v and m give finite
    *  results. */
   polyad_status (*update_rows)(polyad_context *context, int runs, const struct pd_update *updates);
+  /** Up to this rank update_rows() heeds pd_matrix::used of the MTTKRP; 0: never. */
+  uint64_t unused_rank;
   /** The same by one sweep of hierarchical alternating least squares that starts from `before` with
    *  its columns multiplied by `weights`: entries stay nonnegative. m is another matrix than x. */
   polyad_status (*update_rows_nonnegative)(polyad_context *context, int runs,

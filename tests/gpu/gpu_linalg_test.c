@@ -424,6 +424,63 @@ static void test_runs_at_once(void **state) {
   }
 }
 
+/* Bits of the rows that are no multiple of three, and not among the last sixteen whole ones. */
+static bool is_used(uint64_t row, uint64_t rows) {
+  return row % 3 != 0 && (row < rows / 16 * 16 - 16 || row >= rows / 16 * 16);
+}
+
+/* An update from an MTTKRP that is another matrix, and has rows that hold nothing, is the update in
+ * place of one that has zeros there. */
+static void compare_unused(polyad_type type, uint64_t rows, uint64_t rank) {
+  struct linalg_side whole, part;
+  struct pd_matrix bits;
+  linalg_side_make(&whole, "cuda", type, rows, rank, 0);
+  linalg_side_make(&part, "cuda", type, rows, rank, 0);
+  double *m = linalg_side_to_doubles(&whole, &whole.m);
+  uint32_t *used = calloc(rows / 32 + 1, sizeof *used);
+  assert_true(m != NULL && used != NULL);
+  for (uint64_t i = 0; i < rows; ++i)
+    for (uint64_t r = 0; r < rank; ++r)
+      if (is_used(i, rows))
+        used[i / 32] |= 1u << i % 32;
+      else
+        m[i * rank + r] = 0;
+  pd_matrix_destroy(whole.context, &whole.m);
+  linalg_side_matrix(&whole, &whole.m, type, rows, rank, m);
+  for (uint64_t k = 0; k < rows * rank; ++k)
+    if (!is_used(k / rank, rows)) m[k] = NAN;
+  pd_matrix_destroy(part.context, &part.other);
+  linalg_side_matrix(&part, &part.other, type, rows, rank, m);
+  assert_int_equal(pd_matrix_create(part.context, part.device, POLYAD_F32, 1, rows / 32 + 1, &bits),
+                   POLYAD_OK);
+  assert_int_equal(pd_matrix_from_host(part.context, &bits, used), POLYAD_OK);
+  part.other.used = bits.data;
+  const struct pd_update update =
+      linalg_side_update_of(&part, damping, NULL, &part.other, &part.x, PD_SCALE_AS_BEFORE, NULL);
+  assert_int_equal(linalg_side_update(&whole, damping, NULL, NULL, &whole.m, PD_SCALE_AS_BEFORE),
+                   POLYAD_OK);
+  assert_int_equal(part.device->linalg->update_rows(part.context, 1, &update), POLYAD_OK);
+  assert_int_equal(part.device->linalg->update_finish(part.context, 1, &update), POLYAD_OK);
+  linalg_side_compare(&whole, &whole.m, &part, &part.x, 0, "x");
+  linalg_side_compare(&whole, &whole.gram, &part, &part.gram, 0, "Gram matrix");
+  linalg_side_compare(&whole, &whole.peak, &part, &part.peak, 0, "peaks");
+  linalg_side_compare(&whole, &whole.lambda, &part, &part.lambda, 0, "weights");
+  pd_matrix_destroy(part.context, &bits);
+  linalg_side_free(&whole);
+  linalg_side_free(&part);
+  free(used);
+  free(m);
+}
+
+static void test_unused_rows(void **state) {
+  (void)state;
+  static const uint64_t ranks[] = {1, 6, 8, 13, 16, 17, 24, 31, 32};
+  static const uint64_t rows[] = {3, 32, 33, 500, 70001};
+  for (size_t k = 0; k < sizeof ranks / sizeof *ranks; ++k)
+    for (size_t l = 0; l < sizeof rows / sizeof *rows; ++l)
+      compare_unused(k % 2 == 0 ? POLYAD_F32 : POLYAD_F64, rows[l], ranks[k]);
+}
+
 /* Columns go to columns; those of others stay. */
 static void test_copied_columns(void **state) {
   (void)state;
@@ -603,8 +660,9 @@ static void test_normal_forms(void **state) {
 
 GPU_TESTS(cmocka_unit_test(test_normal_forms), cmocka_unit_test(test_operations),
           cmocka_unit_test(test_exact_scaling), cmocka_unit_test(test_runs_at_once),
-          cmocka_unit_test(test_copied_columns), cmocka_unit_test(test_rank_deficient),
-          cmocka_unit_test(test_wide), cmocka_unit_test(test_rounding),
-          cmocka_unit_test(test_random), cmocka_unit_test(test_not_finite),
-          cmocka_unit_test(test_residual), cmocka_unit_test(test_norm_beside_sums),
-          cmocka_unit_test(test_ill_conditioned), cmocka_unit_test(test_refined))
+          cmocka_unit_test(test_copied_columns), cmocka_unit_test(test_unused_rows),
+          cmocka_unit_test(test_rank_deficient), cmocka_unit_test(test_wide),
+          cmocka_unit_test(test_rounding), cmocka_unit_test(test_random),
+          cmocka_unit_test(test_not_finite), cmocka_unit_test(test_residual),
+          cmocka_unit_test(test_norm_beside_sums), cmocka_unit_test(test_ill_conditioned),
+          cmocka_unit_test(test_refined))

@@ -210,15 +210,17 @@ static polyad_status take_scalars(polyad_context *context, const double *host,
   return POLYAD_OK;
 }
 
+/* On the side, so that the MTTKRP that comes next does not wait for the copy. */
 static polyad_status cuda_linalg_send(polyad_context *context, struct pd_linalg_work *work) {
   PD_LINALG_ENTER(context, work);
   PD_TRY(pd_cuda_work_host(context, 1, work));
+  PD_TRY(pd_cuda_linalg_branch(context, work));
   PD_TRY(PD_CUDA(context, state,
                  cudaMemcpyAsync(work->host, work->scalars, PD_GPU_SCALARS * sizeof(double),
-                                 cudaMemcpyDeviceToHost, stream)));
-  PD_TRY(PD_CUDA(context, state, cudaEventRecord(work->arrived, stream)));
+                                 cudaMemcpyDeviceToHost, work->side)));
+  PD_TRY(PD_CUDA(context, state, cudaEventRecord(work->arrived, work->side)));
   work->sent = true;
-  return POLYAD_OK;
+  return pd_cuda_linalg_leave(context, work);
 }
 
 /* Waits for scalars of one run that are on their way. */
@@ -276,6 +278,7 @@ const struct pd_linalg pd_cuda_linalg = {
     .prepare = pd_cuda_prepare,
     .rejoin = pd_cuda_linalg_enter,
     .update_rows = pd_cuda_update_rows,
+    .unused_rank = PD_GPU_RANK_PASS,
     .update_rows_nonnegative = pd_cuda_update_rows_nonnegative,
     .update_finish = pd_cuda_update_finish,
     .weighted_inner = cuda_linalg_weighted_inner,

@@ -83,9 +83,11 @@ cudaError_t pd_gpu_invert(const struct pd_gpu_inversion *jobs, int count, cudaSt
 
 /** One pass over the rows of a factor; see pd_linalg::update_rows. */
 struct pd_gpu_rows {
-  const double *inverse; /* x holds m and becomes m inverse; NULL: x is there */
+  const double *inverse; /* x becomes m inverse; NULL: x is there */
   struct pd_gpu_matrix x;
-  struct pd_gpu_matrix m;      /* of an x that is there; data NULL: no inner products */
+  struct pd_gpu_matrix m; /* data NULL: x holds it, or, where x is there, no inner products */
+  const uint32_t *used;   /* bits of the rows that m has, 32 to a word; the others count as zeros.
+                             NULL: it has all. Up to PD_GPU_RANK_PASS columns */
   struct pd_gpu_matrix before; /* data NULL: there is none */
   double damping;
   const double *v, *weights, *peak;

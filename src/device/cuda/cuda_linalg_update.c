@@ -10,9 +10,8 @@ polyad_status pd_cuda_linalg_enter(polyad_context *context, struct pd_linalg_wor
   return PD_CUDA(context, state, cudaStreamWaitEvent(stream, work->joined, 0));
 }
 
-/* Lets what comes next on the side wait for all before it in the stream. What has run beside the
- * side's work since the last such place is of no concern to it. */
-static polyad_status linalg_branch(polyad_context *context, struct pd_linalg_work *work) {
+/* What has run beside the side's work since the last such place is of no concern to it. */
+polyad_status pd_cuda_linalg_branch(polyad_context *context, struct pd_linalg_work *work) {
   PD_CUDA_ENTER(context, work->device);
   if (work->apart) return POLYAD_OK;
   PD_TRY(PD_CUDA(context, state, cudaEventRecord(work->fork, stream)));
@@ -38,17 +37,31 @@ static void count_blocks(const struct pd_linalg_work *work, uint64_t rows, int *
   *parts = one_pass ? *blocks : pd_gpu_gram_parts(rows, work->rank);
 }
 
+/* x = m: the kernel for many columns finds m in x. */
+static polyad_status take_m(polyad_context *context, struct pd_cuda_state *state,
+                            const struct pd_gpu_rows *rows) {
+  const struct pd_gpu_matrix *m = &rows->m, *x = &rows->x;
+  size_t bytes = x->wide ? sizeof(double) : sizeof(float);
+  if (m->data == NULL) return POLYAD_OK;
+  return PD_CUDA(context, state,
+                 cudaMemcpy2DAsync(x->data, x->stride * bytes, m->data, m->stride * bytes,
+                                   (size_t)x->rank * bytes, x->rows, cudaMemcpyDeviceToDevice,
+                                   pd_cuda_stream(state)));
+}
+
 /* The pass over rows of more than PD_GPU_RANK_PASS columns: a kernel that makes x or sums its
  * columns, and one for the Gram matrix. */
 static polyad_status run_wide_pass(polyad_context *context, struct pd_cuda_state *state,
                                    const struct pd_gpu_rows *rows, int parts) {
   cudaStream_t stream = pd_cuda_stream(state);
-  if (rows->inverse != NULL)
+  if (rows->inverse != NULL) {
+    PD_TRY(take_m(context, state, rows));
     PD_TRY(PD_CUDA(context, state, pd_gpu_multiply(rows, stream)));
-  else
+  } else {
     PD_TRY(PD_CUDA(context, state,
                    pd_gpu_column_sums(rows->m.data != NULL ? rows->m : rows->x, rows->x,
                                       rows->slices, rows->blocks, rows->sums, stream)));
+  }
   return PD_CUDA(context, state, pd_gpu_gram(rows->x, parts, rows->partial, stream));
 }
 
@@ -148,7 +161,7 @@ polyad_status pd_cuda_prepare(polyad_context *context, int runs, const struct pd
     PD_TRY(enter_all(context, runs, updates));
     return prepare_all(context, runs, updates, pd_cuda_stream(pd_cuda_state_of(work->device)));
   }
-  PD_TRY(linalg_branch(context, work));
+  PD_TRY(pd_cuda_linalg_branch(context, work));
   PD_TRY(prepare_all(context, 1, updates, work->side));
   return pd_cuda_linalg_leave(context, work);
 }
@@ -169,6 +182,7 @@ static polyad_status find_inverses(polyad_context *context, int runs,
 static struct pd_gpu_rows update_rows_of(const struct pd_update *update) {
   return (struct pd_gpu_rows){.x = pd_gpu_matrix_of(update->x),
                               .m = gpu_matrix_or_none(update->m),
+                              .used = update->m != NULL ? update->m->used : update->x->used,
                               .before = gpu_matrix_or_none(update->before),
                               .damping = update->damping,
                               .v = update->v->data,
@@ -229,7 +243,7 @@ polyad_status pd_cuda_update_finish(polyad_context *context, int runs,
   for (int k = 0; k < runs; ++k)
     finish[k] = finish_of_update(&updates[k]);
   if (runs == 1 && updates->scaling != PD_SCALE_NORM_2 && work->team == NULL) {
-    PD_TRY(linalg_branch(context, work));
+    PD_TRY(pd_cuda_linalg_branch(context, work));
     PD_TRY(PD_CUDA(context, state, pd_gpu_finish_update(finish, 1, work->side)));
     return pd_cuda_linalg_leave(context, work);
   }

@@ -59,6 +59,9 @@ static inline struct pd_gpu_grams pd_gpu_grams_of(int count, const struct pd_mat
 
 /** Makes the device current, and lets what comes next in the stream wait for the side's work. */
 polyad_status pd_cuda_linalg_enter(polyad_context *context, struct pd_linalg_work *work);
+/** Lets what comes next on the side wait for all before it in the stream, unless the side is at
+ * work that the stream has not waited for: then for that alone. */
+polyad_status pd_cuda_linalg_branch(polyad_context *context, struct pd_linalg_work *work);
 /** After what was enqueued on the side. */
 polyad_status pd_cuda_linalg_leave(polyad_context *context, struct pd_linalg_work *work);
 /** What functions begin with that enqueue work: names the device's `state` and `stream`. */

@@ -2,305 +2,281 @@
  * same pass the block's part of x^T x, its inner products with m, its largest entries and its
  * weighted squares. Every number is read once and written once.
  *
- * A warp takes eight rows at a time and multiplies them by w, which lies in its registers, with the
- * tensor cores' products of 8 x 4 and 4 x 8 matrices of doubles. Those leave the matrices' columns
- * free to be numbered in any way. Lane 4 i + q holds 2 TILES columns of row i, from q 2 TILES on,
- * one after another in memory, both of m and of x: step k of a product takes column q 2 TILES + k
- * from each q, and tile t of a result gives lane q its columns 2 t and 2 t + 1. For x^T x the rows
- * change places with the columns by shuffles. Sums stay in registers to the end of a block's rows,
- * whose division into blocks depends on their number alone. */
+ * A warp takes sixteen rows at a time and multiplies them by w with the tensor cores' products of
+ * doubles. Those leave the matrices' columns free to be numbered in any way: lane 4 i + q holds
+ * 2 TILES columns of rows i and i + 8, from q 2 TILES on, one after another in memory, both of m
+ * and of x. Column k of a lane is one of a product's steps, and tile t of a result gives lanes
+ * their columns 2 t and 2 t + 1.
+ *
+ * Rows of m come into slots of shared memory while the warp works on those before them: a processor
+ * has room for so few warps that rows which are asked for one step ahead leave the memory idle. x
+ * takes m's place in the slot, where x^T x finds its columns. Sums stay in registers to the end of
+ * a block's rows, whose division into blocks depends on their number alone. */
 #include "core/half.h"
 #include "device/cuda/cuda_linalg_device.cuh"
+#include "device/cuda/cuda_update_tiles.cuh"
 
 namespace {
 
-enum { WARPS = 4, THREADS = 32 * WARPS, TILE = 8 };
+enum { WARPS = 4, THREADS = 32 * WARPS };
 /* Rows that are worth a block. */
-enum { LEAST_ROWS = 64 };
+enum { LEAST_ROWS = WARPS * ROWS };
+/* Bytes of a warp's slots. */
+enum { SLOT_BYTES = 8192 };
 
-/* What a pass reads and makes, and whether its lanes may read their columns as vectors. */
+/* What a pass reads and makes, and whether its rows may be moved in pieces. */
 struct Pass {
   pd_gpu_rows rows;
   int aligned;
 };
 
-/* c += a b, with one entry of a (8 x 4) and of b (4 x 8) in every lane and two of c. */
-__device__ void multiply_add(double (&c)[2], double a, double b) {
-#if __CUDA_ARCH__ >= 800
-  asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
-      : "+d"(c[0]), "+d"(c[1])
-      : "d"(a), "d"(b));
-#else
-  int lane = (int)threadIdx.x % 32, row = lane / 4 * 4, column = lane % 4 * 8;
-#pragma unroll
-  for (int k = 0; k < 4; ++k) {
-    double left = __shfl_sync(0xffffffffu, a, row + k);
-    c[0] += left * __shfl_sync(0xffffffffu, b, column + k);
-    c[1] += left * __shfl_sync(0xffffffffu, b, column + 4 + k);
-  }
-#endif
-}
-
-/* Bytes of a vector that divides a lane's columns. */
-template <typename T, int COLUMNS> struct Vector;
-template <> struct Vector<float, 2> { using type = float2; };
-template <> struct Vector<float, 4> { using type = float4; };
-template <> struct Vector<float, 6> { using type = float2; };
-template <> struct Vector<float, 8> { using type = float4; };
-template <> struct Vector<double, 2> { using type = double2; };
-template <> struct Vector<double, 4> { using type = double2; };
-template <> struct Vector<double, 6> { using type = double2; };
-template <> struct Vector<double, 8> { using type = double2; };
-
 /* The columns of a row from `first` on; zeros beyond the last. */
 template <typename T, int COLUMNS>
-__device__ void load(const pd_gpu_matrix &from, int aligned, uint64_t row, int first,
-                     T (&to)[COLUMNS]) {
-  using V = typename Vector<T, COLUMNS>::type;
-  constexpr int STEP = sizeof(V) / sizeof(T);
-  if (row >= from.rows) {
-#pragma unroll
-    for (int k = 0; k < COLUMNS; ++k)
-      to[k] = 0;
-    return;
-  }
+__device__ void load(const pd_gpu_matrix &from, uint64_t row, int first, T (&to)[COLUMNS]) {
   const T *line = static_cast<const T *>(from.data) + row * from.stride + first;
-  if (aligned) {
 #pragma unroll
-    for (int k = 0; k < COLUMNS; k += STEP) {
-      V part = *reinterpret_cast<const V *>(line + k);
-      const T *entry = reinterpret_cast<const T *>(&part);
-#pragma unroll
-      for (int e = 0; e < STEP; ++e)
-        to[k + e] = entry[e];
-    }
-  } else {
-#pragma unroll
-    for (int k = 0; k < COLUMNS; ++k)
-      to[k] = first + k < from.rank ? line[k] : (T)0;
-  }
+  for (int k = 0; k < COLUMNS; ++k)
+    to[k] = from.data != nullptr && row < from.rows && first + k < from.rank ? line[k] : (T)0;
 }
 
-template <typename T, int COLUMNS>
-__device__ void store(const pd_gpu_matrix &to, int aligned, uint64_t row, int first,
-                      const T (&from)[COLUMNS]) {
-  using V = typename Vector<T, COLUMNS>::type;
-  constexpr int STEP = sizeof(V) / sizeof(T);
-  if (row >= to.rows) return;
-  T *line = static_cast<T *>(to.data) + row * to.stride + first;
-  if (aligned) {
-#pragma unroll
-    for (int k = 0; k < COLUMNS; k += STEP) {
-      V part;
-      T *entry = reinterpret_cast<T *>(&part);
-#pragma unroll
-      for (int e = 0; e < STEP; ++e)
-        entry[e] = from[k + e];
-      *reinterpret_cast<V *>(line + k) = part;
-    }
-  } else {
-#pragma unroll
-    for (int k = 0; k < COLUMNS; ++k)
-      if (first + k < to.rank) line[k] = from[k];
-  }
-}
-
-/* What a lane has found in its columns. */
-template <typename T, int TILES> struct Sums {
-  double inner[2 * TILES], square[2 * TILES];
-  T largest[2 * TILES];
-  double gram[TILES * (TILES + 1) / 2][2];
+/* Which 8 x 8 tiles of x^T x its products of 16 x 8 make, so that every tile of the upper triangle
+ * is made once, be it as its transpose: those of columns `upper` and `lower` with columns `right`,
+ * one digit of each a product. NO_TILE: there is no lower one. */
+enum { NO_TILE = 15 };
+template <int TILES> struct Products;
+template <> struct Products<1> {
+  static constexpr int COUNT = 1, UPPER = 0x0, LOWER = 0xf, RIGHT = 0x0;
+};
+template <> struct Products<2> {
+  static constexpr int COUNT = 2, UPPER = 0x00, LOWER = 0xf1, RIGHT = 0x01;
+};
+template <> struct Products<3> {
+  static constexpr int COUNT = 3, UPPER = 0x100, LOWER = 0x221, RIGHT = 0x201;
+};
+template <> struct Products<4> {
+  static constexpr int COUNT = 5, UPPER = 0x20100, LOWER = 0x31212, RIGHT = 0x33210;
 };
 
-/* Adds eight rows of x to their Gram matrix. */
+__device__ constexpr int digit(int of, int at) { return of >> 4 * at & 15; }
+
+/* What a lane has found: inner products in its 2 TILES columns, the rest in the column of its own
+ * number. */
+template <typename T, int TILES> struct Sums {
+  double inner[2 * TILES], square;
+  T largest;
+  double gram[Products<TILES>::COUNT][4];
+};
+
+/* Adds a slot's rows of x to their Gram matrix. */
 template <typename T, int TILES>
-__device__ void add_gram(const T (&x)[2 * TILES], double (&gram)[TILES * (TILES + 1) / 2][2]) {
+__device__ void add_gram(const T *slot, double (&gram)[Products<TILES>::COUNT][4]) {
+  using Of = Products<TILES>;
   int lane = (int)threadIdx.x % 32;
 #pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    int from = (half * 4 + lane % 4) * 4 + lane / 8;
-    double entry[TILES];
+  for (int first = 0; first < ROWS; first += TILE) {
+    double entry[2][TILES];
 #pragma unroll
-    for (int t = 0; t < TILES; ++t) {
-      T even = __shfl_sync(0xffffffffu, x[2 * t], from);
-      T odd = __shfl_sync(0xffffffffu, x[2 * t + 1], from);
-      entry[t] = (double)(lane / 4 % 2 == 0 ? even : odd);
+    for (int k = 0; k < 2; ++k)
+#pragma unroll
+      for (int t = 0; t < TILES; ++t)
+        entry[k][t] = (double)slot[slot_place<T>(first + 4 * k + lane % 4, t * TILE + lane / 4)];
+#pragma unroll
+    for (int p = 0; p < Of::COUNT; ++p) {
+      const int upper = digit(Of::UPPER, p), lower = digit(Of::LOWER, p);
+      const int right = digit(Of::RIGHT, p), other = lower == NO_TILE ? 0 : lower;
+      bool both = lower != NO_TILE;
+      multiply_add(gram[p],
+                   {entry[0][upper], both ? entry[0][other] : 0, entry[1][upper],
+                    both ? entry[1][other] : 0},
+                   {entry[0][right], entry[1][right]});
     }
-    int pair = 0;
-#pragma unroll
-    for (int s = 0; s < TILES; ++s)
-#pragma unroll
-      for (int t = s; t < TILES; ++t)
-        multiply_add(gram[pair++], entry[s], entry[t]);
   }
 }
 
 /* The block's room for what its threads have found: one use after the other. */
 template <int TILES> struct Room {
-  static constexpr int PAIRS = TILES * (TILES + 1) / 2, COLUMNS = 8 * TILES, ROWS = 8 * WARPS;
+  static constexpr int SUMS = 4 * Products<TILES>::COUNT, COLUMNS = TILE * TILES,
+                       PARTS = TILE * WARPS;
   union {
-    double by[COLUMNS];
-    double gram[WARPS][2 * PAIRS][32];
-    double column[3][ROWS][COLUMNS];
+    double gram[WARPS][SUMS][32];
+    struct {
+      double inner[PARTS][COLUMNS], square[WARPS][32], largest[WARPS][32];
+    };
   };
 };
 
 /* Adds up the warps' Gram matrices in order and leaves the upper triangle. */
 template <int TILES>
-__device__ void write_gram(const Pass &pass, const double (&gram)[TILES * (TILES + 1) / 2][2],
+__device__ void write_gram(const Pass &pass, const double (&gram)[Products<TILES>::COUNT][4],
                            Room<TILES> &room) {
+  using Of = Products<TILES>;
   int rank = pass.rows.x.rank;
   double *to = pass.rows.partial + (size_t)blockIdx.x * rank * rank;
   __syncthreads();
 #pragma unroll
-  for (int e = 0; e < 2 * Room<TILES>::PAIRS; ++e)
-    room.gram[threadIdx.x / 32][e][threadIdx.x % 32] = gram[e / 2][e % 2];
+  for (int e = 0; e < Room<TILES>::SUMS; ++e)
+    room.gram[threadIdx.x / 32][e][threadIdx.x % 32] = gram[e / 4][e % 4];
   __syncthreads();
 #pragma unroll 1
-  for (int at = (int)threadIdx.x; at < 64 * Room<TILES>::PAIRS; at += THREADS) {
-    int lane = at % 32, e = at / 32, s = 0, t = e / 2;
-    for (; t >= TILES - s; ++s)
-      t -= TILES - s;
-    t += s;
+  for (int at = (int)threadIdx.x; at < 32 * Room<TILES>::SUMS; at += THREADS) {
+    int lane = at % 32, e = at / 32, p = e / 4;
+    int left = digit(e % 4 < 2 ? Of::UPPER : Of::LOWER, p), right = digit(Of::RIGHT, p);
+    int a = left * TILE + lane / 4, b = right * TILE + lane % 4 * 2 + e % 2;
     double total = 0;
     for (int w = 0; w < WARPS; ++w)
       total += room.gram[w][e][lane];
-    int a = lane / 8 * 2 * TILES + 2 * s + lane / 4 % 2;
-    int b = lane % 4 * 2 * TILES + 2 * t + e % 2;
-    if (a < rank && b < rank && (s < t || a <= b)) to[(size_t)min(a, b) * rank + max(a, b)] = total;
+    if (a < rank && b < rank && (left != right || a <= b))
+      to[(size_t)min(a, b) * rank + max(a, b)] = total;
   }
 }
 
 /* Adds up the sums of the lanes that share columns, in the order of their rows. */
 template <typename T, int TILES>
 __device__ void write_columns(const Pass &pass, const Sums<T, TILES> &sums, Room<TILES> &room) {
-  constexpr int COLUMNS = Room<TILES>::COLUMNS;
-  int row = (int)threadIdx.x / 4, first = (int)threadIdx.x % 4 * 2 * TILES, rank = pass.rows.x.rank;
+  int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32, rank = pass.rows.x.rank;
   double *to = pass.rows.sums + (size_t)blockIdx.x * PD_GPU_COLUMN_SUMS * rank;
   __syncthreads();
 #pragma unroll
-  for (int k = 0; k < 2 * TILES; ++k) {
-    room.column[0][row][first + k] = sums.inner[k];
-    room.column[1][row][first + k] = sums.square[k];
-    room.column[2][row][first + k] = (double)sums.largest[k];
-  }
-  __syncthreads();
-#pragma unroll 1
-  for (int at = (int)threadIdx.x; at < 3 * COLUMNS; at += THREADS) {
-    int kind = at / COLUMNS, r = at % COLUMNS;
-    double total = 0;
-#pragma unroll 4
-    for (int i = 0; i < Room<TILES>::ROWS; ++i) {
-      double one = room.column[kind][i][r];
-      total = kind == 2 ? fmax(total, one) : total + one;
-    }
-    int place = kind == 0 ? SUM_INNER : kind == 1 ? SUM_SQUARE : SUM_LARGEST;
-    if (r < rank) to[place * rank + r] = total;
-  }
-}
-
-/* The lane's entries of w, whose columns are divided by what the update divides by. */
-template <int TILES>
-__device__ void load_inverse(const pd_gpu_rows &rows, double (&w)[2 * TILES][TILES],
-                             Room<TILES> &room) {
-  int lane = (int)threadIdx.x % 32, rank = rows.x.rank, r = (int)threadIdx.x;
-  if (r < rank) room.by[r] = 1 / divisor(rows.scaling, rows.weights[r], rows.peak[r]);
-  __syncthreads();
-#pragma unroll
-  for (int t = 0; t < TILES; ++t) {
-    int column = lane / 8 * 2 * TILES + 2 * t + lane / 4 % 2;
-#pragma unroll
-    for (int k = 0; k < 2 * TILES; ++k) {
-      int row = lane % 4 * 2 * TILES + k;
-      bool there = row < rank && column < rank;
-      w[k][t] = there ? rows.inverse[(size_t)row * rank + column] * room.by[column] : 0;
-    }
-  }
-}
-
-/* What a damped update multiplies the lane's columns of the factor before by. */
-template <int TILES>
-__device__ void load_pull(const pd_gpu_rows &rows, int first, double (&pull)[2 * TILES]) {
-#pragma unroll
-  for (int k = 0; k < 2 * TILES; ++k) {
-    int r = first + k, rank = rows.x.rank;
-    pull[k] = r < rank ? rows.damping * rows.weights[r] * rows.v[(size_t)r * rank + r] : 0;
-  }
-}
-
-/* product += left w, for eight rows. */
-template <int TILES>
-__device__ void add_times(const double (&left)[2 * TILES], const double (&w)[2 * TILES][TILES],
-                          double (&product)[TILES][2]) {
-#pragma unroll
   for (int k = 0; k < 2 * TILES; ++k)
+    room.inner[threadIdx.x / 4][lane % 4 * 2 * TILES + k] = sums.inner[k];
+  room.square[warp][lane] = sums.square;
+  room.largest[warp][lane] = (double)sums.largest;
+  __syncthreads();
+  if (lane >= rank) return;
+  double total = 0;
+  if (warp == 0) {
+#pragma unroll 8
+    for (int i = 0; i < Room<TILES>::PARTS; ++i)
+      total += room.inner[i][lane];
+    to[SUM_INNER * rank + lane] = total;
+  } else if (warp == 1) {
+    for (int i = 0; i < WARPS; ++i)
+      total += room.square[i][lane];
+    to[SUM_SQUARE * rank + lane] = total;
+  } else if (warp == 2) {
+    for (int i = 0; i < WARPS; ++i)
+      total = fmax(total, room.largest[i][lane]);
+    to[SUM_LARGEST * rank + lane] = total;
+  }
+}
+
+/* w, whose columns are divided by what the update divides by, in the order in which lanes take its
+ * entries: for every step k of a product and tile t of its result one a lane. */
+template <int TILES> struct Inverse {
+  double by[TILE * TILES]; /* what columns are taken times */
+  double entry[2 * TILES][TILES][32];
+};
+
+/* The row and the column of a matrix that a lane takes for step k and tile t. */
+template <int TILES> __device__ int row_of(int lane, int k) { return lane % 4 * 2 * TILES + k; }
+template <int TILES> __device__ int column_of(int lane, int t) {
+  return lane / 8 * 2 * TILES + 2 * t + lane / 4 % 2;
+}
+
+template <int TILES> __device__ void load_inverse(const pd_gpu_rows &rows, Inverse<TILES> &w) {
+  int rank = rows.x.rank;
+  if ((int)threadIdx.x < rank)
+    w.by[threadIdx.x] =
+        1 / divisor(rows.scaling, rows.weights[threadIdx.x], rows.peak[threadIdx.x]);
+  __syncthreads();
 #pragma unroll
-    for (int t = 0; t < TILES; ++t)
-      multiply_add(product[t], left[k], w[k][t]);
+  for (int at = (int)threadIdx.x; at < 2 * TILES * TILES * 32; at += THREADS) {
+    int lane = at % 32, t = at / 32 % TILES, k = at / 32 / TILES;
+    int row = row_of<TILES>(lane, k), column = column_of<TILES>(lane, t);
+    bool there = row < rank && column < rank;
+    w.entry[k][t][lane] = there ? rows.inverse[(size_t)row * rank + column] * w.by[column] : 0;
+  }
+  __syncthreads();
+}
+
+/* product += two steps, k and k + 1, of the lane's entries of two rows times w: those of a step for
+ * both rows come before those of the next. A product's columns lie in tiles, of each two of the
+ * first row and then two of the second. */
+template <int TILES>
+__device__ void add_steps(const double (&of)[4], int k, const Inverse<TILES> &w,
+                          double (&product)[TILES][4]) {
+  int lane = (int)threadIdx.x % 32;
+#pragma unroll
+  for (int t = 0; t < TILES; ++t)
+    multiply_add(product[t], of, {w.entry[k][t][lane], w.entry[k + 1][t][lane]});
+}
+
+/* product += m w for the lane's columns of two rows. */
+template <typename T, int TILES>
+__device__ void add_times(const T (&m)[2][2 * TILES], const Inverse<TILES> &w,
+                          double (&product)[TILES][4]) {
+#pragma unroll
+  for (int k = 0; k < 2 * TILES; k += 2)
+    add_steps({(double)m[0][k], (double)m[1][k], (double)m[0][k + 1], (double)m[1][k + 1]}, k, w,
+              product);
 }
 
 /* A step of iterative refinement, x += (m - x v) w. The columns of w and of x are divided already,
  * so those of v's rows are taken times what divides them. */
 template <int TILES>
-__device__ void refine(const pd_gpu_rows &rows, const Room<TILES> &room,
-                       const double (&w)[2 * TILES][TILES], const double (&m)[2 * TILES],
-                       double (&x)[TILES][2]) {
+__device__ void refine(const pd_gpu_rows &rows, const Inverse<TILES> &w,
+                       const double (&m)[2][2 * TILES], double (&x)[TILES][4]) {
   int lane = (int)threadIdx.x % 32, rank = rows.x.rank;
-  double rest[TILES][2], left[2 * TILES];
+  double rest[TILES][4];
 #pragma unroll
-  for (int t = 0; t < TILES; ++t) {
-    rest[t][0] = m[2 * t];
-    rest[t][1] = m[2 * t + 1];
-  }
+  for (int e = 0; e < 4 * TILES; ++e)
+    rest[e / 4][e % 4] = m[e % 4 / 2][e / 4 * 2 + e % 2];
 #pragma unroll
-  for (int k = 0; k < 2 * TILES; ++k) {
-    int row = lane % 4 * 2 * TILES + k;
+  for (int k = 0; k < 2 * TILES; k += 2)
 #pragma unroll
     for (int t = 0; t < TILES; ++t) {
-      int column = lane / 8 * 2 * TILES + 2 * t + lane / 4 % 2;
-      bool there = row < rank && column < rank;
-      double entry = there ? rows.v[(size_t)row * rank + column] / room.by[row] : 0;
-      multiply_add(rest[t], -x[k / 2][k % 2], entry);
+      double entry[2];
+#pragma unroll
+      for (int step = 0; step < 2; ++step) {
+        int row = row_of<TILES>(lane, k + step), column = column_of<TILES>(lane, t);
+        bool there = row < rank && column < rank;
+        entry[step] = there ? rows.v[(size_t)row * rank + column] / w.by[row] : 0;
+      }
+      const double(&of)[4] = x[k / 2];
+      multiply_add(rest[t], {-of[0], -of[2], -of[1], -of[3]}, entry);
     }
-  }
-#pragma unroll
-  for (int k = 0; k < 2 * TILES; ++k)
-    left[k] = rest[k / 2][k % 2];
-  add_times<TILES>(left, w, x);
-}
-
-/* One row's entries of x from those of m. */
-template <typename T, int TILES, bool REFINES>
-__device__ void solve(const Pass &pass, const Room<TILES> &room,
-                      const double (&w)[2 * TILES][TILES], bool pulls, uint64_t row, int first,
-                      const T (&m)[2 * TILES], T (&x)[2 * TILES]) {
-  double right[2 * TILES], product[TILES][2];
-#pragma unroll
-  for (int k = 0; k < 2 * TILES; ++k)
-    right[k] = (double)m[k];
-  if (pulls) {
-    T before[2 * TILES];
-    double pull[2 * TILES];
-    load(pass.rows.before, 0, row, first, before);
-    load_pull<TILES>(pass.rows, first, pull);
-#pragma unroll
-    for (int k = 0; k < 2 * TILES; ++k)
-      right[k] += (double)before[k] * pull[k];
-  }
 #pragma unroll
   for (int t = 0; t < TILES; ++t)
-    product[t][0] = product[t][1] = 0;
-  add_times<TILES>(right, w, product);
+    add_steps({rest[t][0], rest[t][2], rest[t][1], rest[t][3]}, 2 * t, w, x);
+}
+
+/* What a damped update adds to m in column r of a row: a multiple of the factor before. */
+template <typename T> __device__ double pull_of(const pd_gpu_rows &rows, uint64_t row, int r) {
+  int rank = rows.x.rank;
+  const T *before = static_cast<const T *>(rows.before.data);
+  if (row >= rows.x.rows || r >= rank) return 0;
+  return rows.damping * rows.weights[r] * rows.v[(size_t)r * rank + r] *
+         (double)before[row * rows.before.stride + r];
+}
+
+/* product += b w, with b what is added to m in row `row` and the eighth after it. It is seldom
+ * asked for, and leaves the registers to what always is. */
+template <typename T, int TILES>
+__device__ void add_pull(const pd_gpu_rows &rows, const Inverse<TILES> &w, uint64_t row,
+                         double (&product)[TILES][4]) {
+  int first = (int)threadIdx.x % 4 * 2 * TILES;
+#pragma unroll 1
+  for (int k = 0; k < 2 * TILES; k += 2)
+    add_steps({pull_of<T>(rows, row, first + k), pull_of<T>(rows, row + TILE, first + k),
+               pull_of<T>(rows, row, first + k + 1), pull_of<T>(rows, row + TILE, first + k + 1)},
+              k, w, product);
+}
+
+/* The lane's entries of x from those of m, in rows that begin with row `begin`. */
+template <typename T, int TILES, bool REFINES>
+__device__ void solve(const Pass &pass, const Inverse<TILES> &w, bool pulls, uint64_t begin,
+                      const T (&m)[2][2 * TILES], T (&x)[2][2 * TILES]) {
+  double product[TILES][4] = {};
+  add_times(m, w, product);
+  if (pulls) add_pull<T>(pass.rows, w, begin + threadIdx.x % 32 / 4, product);
   if constexpr (REFINES) {
 #pragma unroll 1
     for (int step = 0; step < PD_GPU_REFINEMENTS; ++step)
-      refine<TILES>(pass.rows, room, w, m, product);
+      refine<TILES>(pass.rows, w, m, product);
   }
 #pragma unroll
-  for (int t = 0; t < TILES; ++t) {
-    x[2 * t] = (T)product[t][0];
-    x[2 * t + 1] = (T)product[t][1];
-  }
+  for (int e = 0; e < 4 * TILES; ++e)
+    x[e % 4 / 2][e / 4 * 2 + e % 2] = (T)product[e / 4][e % 4];
 }
 
 /* Rounds a lane's columns of x to bfloat16, in pairs: rows of halves have an even number of
@@ -323,56 +299,102 @@ __device__ void halve(const pd_gpu_rows &rows, uint64_t row, int first, float (&
  * for both would have too few registers: the other one leaves at once. */
 enum Way { WITHOUT, SOLVE, REFINE };
 
+/* Adds a slot's rows of x, from row `begin` on, to what is summed by columns. */
+template <typename T, int TILES>
+__device__ void fold_columns(const pd_gpu_rows &rows, uint64_t begin, const T *slot,
+                             Sums<T, TILES> &sums) {
+  int column = (int)threadIdx.x % 32;
+  if (column >= TILES * TILE) return;
+#pragma unroll
+  for (int row = 0; row < ROWS; ++row) {
+    T x = slot[slot_place<T>(row, column)];
+    sums.largest = fmax(sums.largest, fabs(x));
+  }
+  if (rows.slices == nullptr) return;
+#pragma unroll 4
+  for (int row = 0; row < ROWS; ++row) {
+    double x = (double)slot[slot_place<T>(row, column)];
+    if (begin + row < rows.x.rows) sums.square += rows.slices[begin + row] * (x * x);
+  }
+}
+
+/* Sixteen rows, which the slot holds: m where the pass solves, and then x in their place; else x.
+ */
+template <typename T, int TILES, Way WAY>
+__device__ void update_slot(const Pass &pass, const Inverse<TILES> &w, bool pulls, uint64_t begin,
+                            T *slot, Sums<T, TILES> &sums) {
+  const pd_gpu_rows &rows = pass.rows;
+  int lane = (int)threadIdx.x % 32, first = lane % 4 * 2 * TILES;
+  T m[2][2 * TILES], x[2][2 * TILES];
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    int at = lane / 4 + half * TILE;
+    slot_read(slot, at, first, WAY == WITHOUT ? x[half] : m[half]);
+    if (WAY == WITHOUT) load(rows.m, begin + at, first, m[half]);
+  }
+  if (WAY != WITHOUT) {
+    solve<T, TILES, WAY == REFINE>(pass, w, pulls, begin, m, x);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      int at = lane / 4 + half * TILE;
+      if constexpr (sizeof(T) == sizeof(float))
+        if (rows.halves != nullptr) halve(rows, begin + at, first, x[half]);
+      slot_write(slot, at, first, x[half]);
+    }
+  }
+#pragma unroll
+  for (int k = 0; k < 2 * TILES; ++k)
+    sums.inner[k] += (double)m[0][k] * (double)x[0][k] + (double)m[1][k] * (double)x[1][k];
+  __syncwarp();
+  if (WAY != WITHOUT) store_slot<T, TILES>(rows.x, pass.aligned, begin, slot);
+  fold_columns<T, TILES>(rows, begin, slot, sums);
+  add_gram<T, TILES>(slot, sums.gram);
+}
+
 template <typename T, int TILES, Way WAY>
 __global__ void __launch_bounds__(THREADS, 2) pass_rows(const __grid_constant__ Batch<Pass> batch) {
+  constexpr int SLOTS = SLOT_BYTES / (ROWS * SLOT_COLUMNS * (int)sizeof(T));
   const Pass &pass = batch.job[blockIdx.y];
-  __shared__ Room<TILES> room;
-  constexpr int COLUMNS = 2 * TILES;
-  constexpr bool SOLVES = WAY != WITHOUT;
   const pd_gpu_rows &rows = pass.rows;
-  if (SOLVES && sizeof(T) == sizeof(double) && (*rows.refines != 0) != (WAY == REFINE)) return;
-  const pd_gpu_matrix &in = SOLVES ? rows.x : rows.m;
-  int lane = (int)threadIdx.x % 32, first = lane % 4 * COLUMNS;
-  uint64_t tiles = (rows.x.rows + TILE - 1) / TILE;
-  uint64_t end = tiles * (blockIdx.x + 1) / gridDim.x;
-  bool pulls = SOLVES && rows.before.data != nullptr && *rows.pulls != 0;
-  double w[COLUMNS][TILES];
+  __shared__ Inverse<TILES> w;
+  __shared__ union {
+    Room<TILES> room;
+    alignas(PIECE) T slot[WARPS][SLOTS][ROWS * SLOT_COLUMNS];
+  } shared;
+  if (sizeof(T) == sizeof(double) && WAY != WITHOUT && (*rows.refines != 0) != (WAY == REFINE))
+    return;
+  uint64_t steps = (rows.x.rows + ROWS - 1) / ROWS;
+  uint64_t step = steps * blockIdx.x / gridDim.x + threadIdx.x / 32;
+  uint64_t end = steps * (blockIdx.x + 1) / gridDim.x;
+  T(*slot)[ROWS * SLOT_COLUMNS] = shared.slot[threadIdx.x / 32];
+  int turn = 0;
+  const pd_gpu_matrix &in = WAY != WITHOUT && rows.m.data != nullptr ? rows.m : rows.x;
+  auto used = [&](int ahead) {
+    uint64_t at = step + (uint64_t)ahead * WARPS;
+    return rows.used == nullptr || at >= end ? ~0u : rows.used[at / 2] >> at % 2 * ROWS;
+  };
+  auto fetch = [&](int ahead, uint32_t bits) {
+    uint64_t at = step + (uint64_t)ahead * WARPS;
+    if (at < end)
+      fetch_slot<T, TILES>(slot[(turn + ahead) % SLOTS], in, pass.aligned, at * ROWS, bits);
+    __pipeline_commit();
+  };
+  for (int ahead = 0; ahead < SLOTS - 1; ++ahead)
+    fetch(ahead, used(ahead));
+  uint32_t bits = used(SLOTS - 1);
+  bool pulls = WAY != WITHOUT && rows.before.data != nullptr && *rows.pulls != 0;
   Sums<T, TILES> sums = {};
-  T m[COLUMNS] = {}, next[COLUMNS] = {}, x[COLUMNS];
-  if (SOLVES) load_inverse<TILES>(rows, w, room);
-  uint64_t tile = tiles * blockIdx.x / gridDim.x + threadIdx.x / 32;
-  if (in.data != nullptr && tile < end) load(in, pass.aligned, tile * TILE + lane / 4, first, next);
-  for (; tile < end; tile += WARPS) {
-    uint64_t row = tile * TILE + lane / 4;
-#pragma unroll
-    for (int k = 0; k < COLUMNS; ++k)
-      m[k] = next[k];
-    if (in.data != nullptr && tile + WARPS < end)
-      load(in, pass.aligned, row + WARPS * TILE, first, next);
-    if (SOLVES) {
-      solve<T, TILES, WAY == REFINE>(pass, room, w, pulls, row, first, m, x);
-      if constexpr (sizeof(T) == sizeof(float))
-        if (rows.halves != nullptr) halve(rows, row, first, x);
-      store(rows.x, pass.aligned, row, first, x);
-    } else {
-      load(rows.x, pass.aligned, row, first, x);
-    }
-#pragma unroll
-    for (int k = 0; k < COLUMNS; ++k) {
-      sums.inner[k] += (double)m[k] * (double)x[k];
-      T size = x[k] < 0 ? -x[k] : x[k];
-      sums.largest[k] = size > sums.largest[k] ? size : sums.largest[k];
-    }
-    if (rows.slices != nullptr) {
-      double weight = row < rows.x.rows ? rows.slices[row] : 0;
-#pragma unroll
-      for (int k = 0; k < COLUMNS; ++k)
-        sums.square[k] += weight * ((double)x[k] * (double)x[k]);
-    }
-    add_gram<T, TILES>(x, sums.gram);
+  if (WAY != WITHOUT) load_inverse<TILES>(rows, w);
+  for (; step < end; step += WARPS, ++turn) {
+    fetch(SLOTS - 1, bits);
+    bits = used(SLOTS);
+    __pipeline_wait_prior(SLOTS - 1);
+    __syncwarp();
+    update_slot<T, TILES, WAY>(pass, w, pulls, step * ROWS, slot[turn % SLOTS], sums);
+    __syncwarp();
   }
-  write_gram<TILES>(pass, sums.gram, room);
-  write_columns<T, TILES>(pass, sums, room);
+  write_gram<TILES>(pass, sums.gram, shared.room);
+  write_columns<T, TILES>(pass, sums, shared.room);
 }
 
 int tiles(const Pass &pass) { return (pass.rows.x.rank + TILE - 1) / TILE; }
