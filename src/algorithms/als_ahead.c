@@ -4,13 +4,15 @@
  * the inverse of its normal equations beside it, behind the scalars of the fit on their way to the
  * host: while the host waits for these, judges the fit and starts the rest of the next iteration,
  * the device works on. The product goes to a matrix of its own, since the factor's spare is what a
- * fall of the fit goes back to, and the two change places when the iteration begins. Where the
- * factors change in between, or no iteration follows, it is left unused. */
+ * fall of the fit goes back to; the update takes it from there. So recorded iterations, too, can
+ * begin with it. Where the factors change in between, or no iteration follows, it is left unused.
+ */
 #include "algorithms/als_state.h"
 #include "plan/stream.h"
 
 /* Kernels whose workspace moves from call to call cannot make a product twice, and matrices that
- * are rounded or halved change when an iteration begins. */
+ * are rounded or halved change when an iteration begins. Kernels that keep rows lose more by making
+ * them again after a replay than the wait for the host takes. */
 uint64_t pd_als_ahead_bytes(const polyad_plan *plan, const polyad_cp_als_options *options) {
   const struct pd_device *device = plan->device;
   bool apart = device->functions->mark != NULL && device->linalg->send != NULL &&
@@ -18,7 +20,8 @@ uint64_t pd_als_ahead_bytes(const polyad_plan *plan, const polyad_cp_als_options
   bool plain = plan->compute == POLYAD_COMPUTE_NATIVE && !options->half_rows &&
                !options->nonnegative && options->nonnegative_modes == 0;
   if (!apart || !plain || pd_plan_team(plan) != NULL || pd_plan_streams(plan) ||
-      plan->kernels->position != NULL || pd_als_records(plan, options))
+      plan->kernels->position != NULL ||
+      (plan->kernels->keeps_rows && pd_als_records(plan, options)))
     return 0;
   uint64_t stride = pd_factor_stride(device, plan->type, options->rank);
   uint64_t bytes = pd_mul_saturated(plan->dims[0], stride * pd_type_bytes(plan->type));
@@ -65,9 +68,6 @@ polyad_status pd_als_ahead_begin(struct pd_als *als) {
     PD_TRY(pd_als_ahead_drop(als));
     PD_TRY(pd_als_enqueue_first(als));
   }
-  struct pd_matrix spare = als->spare[0];
-  als->spare[0] = als->first;
-  als->first = spare;
   als->ahead = false;
   als->solves.fallbacks += als->late.fallbacks;
   als->solves.damped += als->late.damped;

@@ -43,8 +43,14 @@ static polyad_status timed_mttkrp(void *user, int n, struct pd_matrix *const *m)
   const struct pd_als *als = timed->als;
   polyad_context *context = als->context;
   const struct pd_device_functions *device = als->device->functions;
-  const struct pd_call call = {
-      .op = PD_MTTKRP, .mode = n, .factors = als->factor_list, .out = m[0]};
+  /* HALS, and the guess that is scaled for it, read all rows. */
+  bool leaves = als->options->rank <= als->linalg->unused_rank &&
+                !pd_nonnegative_in(als->nonnegative, n) && pd_plan_team(als->plan) == NULL;
+  const struct pd_call call = {.op = PD_MTTKRP,
+                               .mode = n,
+                               .factors = als->factor_list,
+                               .out = m[0],
+                               .leaves_unused = leaves};
   double begin = pd_seconds();
   int mark = timed->first_mark + 2 * n;
   if (device->mark != NULL) PD_TRY(device->mark(context, als->device, mark));
@@ -69,6 +75,7 @@ struct operands {
 static struct pd_update update_of(struct pd_als *als, int n, struct operands *of) {
   bool nonnegative = pd_nonnegative_in(als->nonnegative, n);
   bool slices = n == als->order - 1 && als->slices.data != NULL;
+  bool there = n == 0 && als->takes_first;
   of->before = pd_plan_own(als->plan, n, &als->factor[n]);
   of->x = pd_plan_own(als->plan, n, &als->spare[n]);
   if (nonnegative) {
@@ -85,7 +92,9 @@ static struct pd_update update_of(struct pd_als *als, int n, struct operands *of
                             .damping = pd_als_damping(als),
                             .before = nonnegative || als->run.iteration > 0 ? &of->before : NULL,
                             .weights = &als->lambda,
-                            .m = nonnegative ? &of->own_m : NULL,
+                            .m = nonnegative ? &of->own_m
+                                 : there     ? &als->first
+                                             : NULL,
                             .slices = slices ? &als->slices : NULL,
                             .scaling = pd_als_scaling(als),
                             .x = &of->x,
@@ -117,12 +126,15 @@ polyad_status pd_als_update_mode(struct pd_als *const *als, int runs, int n,
   bool there = n == 0 && als[0]->takes_first;
   if (!nonnegative && !there) PD_TRY(linalg->prepare(context, runs, update));
   if (!there) PD_TRY(products->make(products->user, n, m));
+  for (int k = 0; k < runs && !nonnegative; ++k)
+    operands[k].x.used = als[k]->spare[n].used;
   for (int k = 0; k < runs && nonnegative; ++k)
     PD_TRY(begin_sweep(als[k], &update[k], m[k]));
   PD_TRY(nonnegative ? linalg->update_rows_nonnegative(context, runs, update)
                      : linalg->update_rows(context, runs, update));
   PD_TRY(linalg->update_finish(context, runs, update));
   for (int k = 0; k < runs; ++k) {
+    als[k]->spare[n].used = NULL;
     PD_TRY(pd_plan_spread(context, als[k]->plan, als[k]->workspace, n, &als[k]->spare[n]));
     pd_als_exchange(als[k], n);
   }
@@ -140,8 +152,9 @@ polyad_status pd_als_enqueue_first(struct pd_als *als) {
   struct pd_matrix *m = &als->first;
   struct pd_update update = update_of(als, 0, &operands);
   struct timed timed = {als, NULL, first_mark(als, als->exchanges)}; /* by marks alone */
-  PD_TRY(als->linalg->prepare(als->context, 1, &update));
+  /* In this order: an inverse that is started first takes the room of blocks of the MTTKRP. */
   PD_TRY(timed_mttkrp(&timed, 0, &m));
+  PD_TRY(als->linalg->prepare(als->context, 1, &update));
   return als->linalg->rejoin(als->context, als->work);
 }
 

@@ -155,8 +155,8 @@ bool pd_als_goes_ahead(const struct pd_als *als, int iteration);
 /** Where the iteration that comes next will take it: sends the scalars of the fit on their way, and
  *  then makes the product. */
 polyad_status pd_als_ahead_make(struct pd_als *als);
-/** Begins an iteration that takes it, and makes it where it is not there, or not of these factors:
- *  it lies in the first factor's spare then. */
+/** Begins an iteration that takes it, and makes it where it is not there, or not of these factors.
+ */
 polyad_status pd_als_ahead_begin(struct pd_als *als);
 /** Leaves it unused, and what its solve has counted. */
 polyad_status pd_als_ahead_drop(struct pd_als *als);

@@ -91,6 +91,8 @@ struct pd_call {
   /* I_k x rank of every mode k. Factor `mode` is read where the model is; else it may be NULL. */
   const struct pd_matrix *const *factors;
   struct pd_matrix *out; /* NULL for PD_INTO_NONZEROS */
+  /* Rows of `out` without nonzeros may stay as they are, where out->used says so afterwards. */
+  bool leaves_unused;
 };
 
 /** Whether the model is needed, and with it the factor of the call's mode. */

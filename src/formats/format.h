@@ -184,6 +184,10 @@ struct polyad_kernels {
    *  but its arguments and the versions of the factors. Where a round through all modes in turn
    *  leaves it as it was, the round may be recorded once and replayed. NULL: always 0. */
   uint64_t (*position)(const void *scratch);
+  /** The last mode of a round leaves rows that the first mode of the next takes, for factors of the
+   *  same version. A call after a replay, which only knows that the factors have changed, makes
+   *  them anew. */
+  bool keeps_rows;
   /** Bytes that a storage of `storage_bytes` and one workspace take on a device with memory of its
    *  own; NULL: storage_bytes. */
   uint64_t (*device_bytes)(const struct pd_traits *traits, const struct pd_request *request,

@@ -74,8 +74,8 @@ struct pd_update {
   /* The MTTKRP where x does not hold it: always of update_rows_nonnegative(), and of update_rows()
      where the device has send(). */
   const struct pd_matrix *m;
-  const struct pd_matrix *slices;  /* see spread(); NULL: what SPREAD needs is not wanted */
-  enum pd_scaling scaling;         /* NORM_2 or AS_BEFORE */
+  const struct pd_matrix *slices; /* see spread(); NULL: what SPREAD needs is not wanted */
+  enum pd_scaling scaling;        /* NORM_2 or AS_BEFORE */
   struct pd_matrix *x;
   struct pd_matrix *lambda; /* 1 x R */
   struct pd_matrix *gram;   /* R x R */
@@ -170,8 +170,8 @@ struct pd_linalg {
    *  their number alone: who holds which blocks, and by how many threads, does not show in the
    *  bits.
    *
-   *  On entry x holds m, the MTTKRP, unless that is another matrix; columns of `before` count times `weights`. Then x = m v^-1 by
-   *  Cholesky, its columns divided as AS_BEFORE says.
+   *  On entry x holds m, the MTTKRP, unless that is another matrix; columns of `before` count times
+   * `weights`. Then x = m v^-1 by Cholesky, its columns divided as AS_BEFORE says.
    *
    *  `damping` is the relative precision of m times R, where m is less precise than a double; else
    *  0. Where a pivot is no more than that part of its diagonal entry, m cannot tell the

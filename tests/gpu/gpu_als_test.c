@@ -165,7 +165,22 @@ static void test_cp_als(void **state) {
         compare_runs(&whole, formats[f], "auto", ranks[k], (enum signs)signs);
 }
 
-/* So large that its iterations are not recorded. */
+/* Modes of whose indices most have no nonzeros: rows that no MTTKRP writes, which held the numbers
+ * of a factor before. A block of rows has none, some, or only such ones. */
+static const struct als_run gaps = {{"gaps", 3, {5000, 9, 1037}, 900, SHAPE_FIBERS, false}, 7};
+
+static void test_rows_without_nonzeros(void **state) {
+  (void)state;
+  static const char *const formats[] = {"modecopy", "flycoo", "twotree", "portable"};
+  static const size_t ranks[] = {3, 16, 27, 32, 40};
+  for (int f = 0; f < 4; ++f)
+    for (int k = 0; k < 5; ++k)
+      for (int signs = FREE; signs <= NONNEGATIVE_SECOND; ++signs)
+        compare_runs(&gaps, formats[f], "auto", ranks[k], (enum signs)signs);
+}
+
+/* Tensors whose iterations are recorded, and so large that they are not. */
+static const struct mttkrp_case small = {"small", 3, {60, 50, 40}, 20000, SHAPE_FIBERS, false};
 static const struct mttkrp_case large = {"large", 3, {600, 500, 400}, 4700000, SHAPE_FIBERS, false};
 
 /* A run of modecopy whose model is wanted. */
@@ -175,12 +190,13 @@ struct kept_run {
   polyad_cp_als_options options;
 };
 
-static void kept_run_make(struct kept_run *run, size_t rank, int iterations) {
+static void kept_run_make(struct kept_run *run, const struct mttkrp_case *tensor, size_t rank,
+                          int iterations) {
   struct problem problem;
   polyad_plan_options options;
   assert_int_equal(polyad_context_create(&run->context), POLYAD_OK);
   assert_int_equal(polyad_set_device(run->context, "cuda"), POLYAD_OK);
-  problem_make(&large, 1, 3, &problem);
+  problem_make(tensor, 1, 3, &problem);
   polyad_plan_options_init(&options);
   options.format = "modecopy";
   options.rank = rank;
@@ -220,12 +236,12 @@ static int ends_there(void *user, const polyad_progress *progress) {
   return progress->iteration == *iterations;
 }
 
-static void first_product_ahead(size_t rank, int iterations) {
+static void first_product_ahead(const struct mttkrp_case *tensor, size_t rank, int iterations) {
   struct kept_run run;
   polyad_run_info info = {0}, longer = {0};
   char path[64]; /* several of these tests may run side by side */
   snprintf(path, sizeof path, "gpu-als-ahead-%d.state", (int)getpid());
-  kept_run_make(&run, rank, iterations);
+  kept_run_make(&run, tensor, rank, iterations);
   polyad_ktensor *model = kept_run_model(&run, &info);
   run.options.run.checkpoint = path;
   run.options.run.checkpoint_every = 1;
@@ -250,22 +266,24 @@ static void first_product_ahead(size_t rank, int iterations) {
  * touched between all iterations. */
 static void test_first_product_ahead(void **state) {
   (void)state;
-  first_product_ahead(32, 9);
-  first_product_ahead(40, 9);
+  for (int k = 0; k < 2; ++k) {
+    first_product_ahead(k == 0 ? &small : &large, 32, 9);
+    first_product_ahead(k == 0 ? &small : &large, 40, 9);
+  }
 }
 
 static void test_few_ahead(void **state) {
   (void)state;
-  first_product_ahead(5, 4);
+  first_product_ahead(&small, 5, 4);
+  first_product_ahead(&small, 40, 4);
 }
 
 /* Starts that follow each other in one run are what each is alone, though the first iteration of
  * one comes after a product that was made for the start before. */
-static void test_starts_in_turn(void **state) {
-  (void)state;
+static void starts_in_turn(const struct mttkrp_case *tensor) {
   struct kept_run run;
   polyad_run_info both = {0}, second = {0};
-  kept_run_make(&run, 40, 9); /* too wide for starts side by side */
+  kept_run_make(&run, tensor, 40, 9); /* too wide for starts side by side */
   run.options.run.starts = 2;
   run.options.run.tolerance = 1e-2;
   polyad_ktensor_destroy(kept_run_model(&run, &both));
@@ -280,12 +298,19 @@ static void test_starts_in_turn(void **state) {
   kept_run_free(&run);
 }
 
+static void test_starts_in_turn(void **state) {
+  (void)state;
+  starts_in_turn(&small);
+  starts_in_turn(&large);
+}
+
 /* What compute-sanitizer has the time for. */
 static void test_few(void **state) {
   (void)state;
   compare_runs(&short_run, "modecopy", "auto", 5, NONNEGATIVE);
   compare_runs(&short_run, "modecopy", "auto", 5, NONNEGATIVE_ENDS);
   compare_runs(&short_run, "flycoo", "auto", 16, FREE);
+  compare_runs(&gaps, "modecopy", "auto", 11, FREE);
 }
 
 /* Every format's kernels are recorded and replayed: what a replay must not do, such as waiting,
@@ -308,5 +333,6 @@ static void test_every_format(void **state) {
 
 GPU_TESTS(cmocka_unit_test(test_ill_posed), cmocka_unit_test(test_summed_residuals),
           cmocka_unit_test(test_few), cmocka_unit_test(test_cp_als),
-          cmocka_unit_test(test_first_product_ahead), cmocka_unit_test(test_few_ahead),
-          cmocka_unit_test(test_starts_in_turn), cmocka_unit_test(test_every_format))
+          cmocka_unit_test(test_rows_without_nonzeros), cmocka_unit_test(test_first_product_ahead),
+          cmocka_unit_test(test_few_ahead), cmocka_unit_test(test_starts_in_turn),
+          cmocka_unit_test(test_every_format))

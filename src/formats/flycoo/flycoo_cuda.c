@@ -162,7 +162,7 @@ static polyad_status flycoo_cuda_run_sorted(polyad_context *context, const struc
   /* The fewer elements are at work at a time, the more of the places where they go stay in the
    * cache until their neighbours have come. Without remapping sums have the same bits. */
   if (mode + 1 < flycoo->order) sum.segment = PD_SEGMENT_LEAST;
-  PD_TRY(pd_ordered_zero_unused(context, order, out));
+  PD_TRY(pd_ordered_zero_unused(context, order, call));
   return PD_CUDA(context, state,
                  out->type == POLYAD_F64
                      ? pd_gpu_sum_elements_f64(&sum, elements, pd_cuda_stream(state))

@@ -108,8 +108,7 @@ static polyad_status modecopy_cuda_run_sorted(polyad_context *context,
   bool wide = modecopy->type == POLYAD_F64;
   struct pd_modecopy_input input[POLYAD_MAX_ORDER];
   struct pd_gpu_sum sum = pd_ordered_sum(modecopy->nnz, &copy->order, scratch, call);
-  if (call->op.into == PD_INTO_ROWS)
-    PD_TRY(pd_ordered_zero_unused(context, &copy->order, call->out));
+  if (call->op.into == PD_INTO_ROWS) PD_TRY(pd_ordered_zero_unused(context, &copy->order, call));
   pd_ordered_take_halves(&copy->order, call, &sum);
   PD_TRY(modecopy_cuda_take_table(context, modecopy, &scratch->table, call, &sum, input));
   struct pd_gpu_planes planes = planes_of(copy, sum.inputs, input);

@@ -116,8 +116,10 @@ void pd_ordered_take_halves(const struct pd_ordered *order, const struct pd_call
 }
 
 polyad_status pd_ordered_zero_unused(polyad_context *context, const struct pd_ordered *order,
-                                     struct pd_matrix *out) {
-  if (order->used == NULL) return POLYAD_OK;
+                                     const struct pd_call *call) {
+  struct pd_matrix *out = call->out;
+  out->used = call->leaves_unused ? order->used : NULL;
+  if (order->used == NULL || call->leaves_unused) return POLYAD_OK;
   struct pd_cuda_state *state = pd_cuda_state_of(out->device);
   return PD_CUDA(context, state,
                  pd_gpu_zero_unused(order->used, out->rows, out->data,

@@ -53,8 +53,8 @@ struct pd_gpu_sum pd_ordered_sum(uint64_t nnz, const struct pd_ordered *order,
 void pd_ordered_take_halves(const struct pd_ordered *order, const struct pd_call *call,
                             struct pd_gpu_sum *sum);
 
-/** Zeroes output rows without nonzeros. */
+/** Zeroes output rows without nonzeros, or says which they are where the call leaves them. */
 polyad_status pd_ordered_zero_unused(polyad_context *context, const struct pd_ordered *order,
-                                     struct pd_matrix *out);
+                                     const struct pd_call *call);
 
 #endif

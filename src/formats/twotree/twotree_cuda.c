@@ -133,7 +133,11 @@ static polyad_status twotree_cuda_run(polyad_context *context, const void *stora
   if (modes->count == 1) return twotree_cuda_sum_nonzeros(context, twotree, scratch, s, call);
   PD_TRY(make_partial_rows(context, twotree, scratch, s, call->factors));
   const struct pd_matrix *inputs[POLYAD_MAX_ORDER] = {&scratch->rows[s]};
-  const struct pd_call last = {.op = PD_MTTKRP, .mode = 1 + which, .factors = inputs, .out = out};
+  const struct pd_call last = {.op = PD_MTTKRP,
+                               .mode = 1 + which,
+                               .factors = inputs,
+                               .out = out,
+                               .leaves_unused = call->leaves_unused};
   for (int k = 0; k < modes->count; ++k)
     inputs[1 + k] = call->factors[modes->mode[k]];
   return sums()->run(context, &twotree->side[s].by_tuple, &scratch->tuples[s], &last);
@@ -193,5 +197,6 @@ const struct polyad_kernels pd_twotree_kernels_cuda = {
     .device = "cuda",
     .walks = {&twotree_cuda_rows},
     .sum_depth = twotree_cuda_sum_depth,
+    .keeps_rows = true,
     .device_bytes = twotree_cuda_device_bytes,
 };
