@@ -296,8 +296,12 @@ static polyad_status find_sizes(struct pd_anomalies *a) {
   }
   for (uint64_t r = 0; r < rank; ++r)
     a->size += product[r];
+  double size = a->size;
+  int threads = pd_kernel_threads(a->context, a->tensor->nnz, 1);
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(max : size)
   for (uint64_t k = 0; k < a->tensor->nnz; ++k)
-    a->size = fmax(a->size, fabs(pd_tensor_value(a->tensor, k)));
+    size = fmax(size, fabs(pd_tensor_value(a->tensor, k)));
+  a->size = size;
   pd_free(a->context, largest);
   return POLYAD_OK;
 }

@@ -13,9 +13,10 @@ struct units {
   uint64_t start[POLYAD_MAX_ORDER + 1];
   double *value, *expected; /* of each unit; indices of no counts: mean squared residual, none */
   double *p, *score;        /* of each unit that is judged by its cells */
-  double *rounding;         /* of each unit: its scale is at least this (float32) */
-  double *numbers;          /* scratch: of the longest mode */
-  int exponent;             /* mean squared residuals are in units of 4^exponent */
+  double *magnitude; /* of each unit: of a slice the sum of the magnitudes of what its sums add up;
+                        of an index that of its cells' squares, over all its cells */
+  double *numbers;   /* scratch: of the longest mode */
+  int exponent;      /* mean squared residuals are in units of 4^exponent */
 };
 
 static void choose_modes(const struct pd_anomalies *a, struct units *units) {
@@ -31,28 +32,16 @@ static uint64_t unit_count(const struct units *units) { return units->start[unit
 
 /* ---- sums ----------------------------------------------------------------------------------- */
 
-/* Sum of the model over the slice of index i of mode n. */
-static double expected_sum(const struct pd_anomalies *a, int n, uint64_t i) {
+/* Sum of the model over the slice of index i of mode n, from the column sums of the other factors;
+ * of the magnitudes of its terms where these are a->magnitude. */
+static double slice_sum(const struct pd_anomalies *a, int n, uint64_t i, const double *sum) {
   uint64_t rank = a->model.rank;
   double total = 0;
   for (uint64_t r = 0; r < rank; ++r) {
     double product = a->model.weight[r] * a->model.factor[n][i * rank + r];
     for (int m = 0; m < a->model.order; ++m)
-      if (m != n) product *= a->sum[(uint64_t)m * rank + r];
-    total += product;
-  }
-  return total;
-}
-
-/* What a slice's sum in the model adds up, in magnitudes. */
-static double model_magnitude(const struct pd_anomalies *a, int n, uint64_t i) {
-  uint64_t rank = a->model.rank;
-  double total = 0;
-  for (uint64_t r = 0; r < rank; ++r) {
-    double product = fabs(a->model.weight[r] * a->model.factor[n][i * rank + r]);
-    for (int m = 0; m < a->model.order; ++m)
-      if (m != n) product *= a->magnitude[(uint64_t)m * rank + r];
-    total += product;
+      if (m != n) product *= sum[(uint64_t)m * rank + r];
+    total += sum == a->magnitude ? fabs(product) : product;
   }
   return total;
 }
@@ -61,17 +50,17 @@ static polyad_status anomaly_indices_find_sums(struct pd_anomalies *a, struct un
   for (int k = 0; k < units->mode_count; ++k) {
     int n = units->mode[k];
     double *value = units->value + units->start[k];
+    double *magnitude = units->magnitude + units->start[k];
     PD_TRY(pd_stage_tick(&a->stage));
-    for (uint64_t p = 0; p < a->tensor->nnz; ++p)
-      value[pd_tensor_index(a->tensor, n, p)] += pd_tensor_value(a->tensor, p);
-    for (uint64_t i = 0; i < a->tensor->dims[n]; ++i)
-      units->expected[units->start[k] + i] = expected_sum(a, n, i);
-    if (a->narrow == 0) continue;
-    double *rounding = units->rounding + units->start[k];
-    for (uint64_t p = 0; p < a->tensor->nnz; ++p)
-      rounding[pd_tensor_index(a->tensor, n, p)] += fabs(pd_tensor_value(a->tensor, p));
-    for (uint64_t i = 0; i < a->tensor->dims[n]; ++i)
-      rounding[i] = a->narrow * (rounding[i] + model_magnitude(a, n, i));
+    for (uint64_t p = 0; p < a->tensor->nnz; ++p) {
+      uint64_t i = pd_tensor_index(a->tensor, n, p);
+      value[i] += pd_tensor_value(a->tensor, p);
+      magnitude[i] += fabs(pd_tensor_value(a->tensor, p));
+    }
+    for (uint64_t i = 0; i < a->tensor->dims[n]; ++i) {
+      units->expected[units->start[k] + i] = slice_sum(a, n, i, a->sum);
+      magnitude[i] += slice_sum(a, n, i, a->magnitude);
+    }
   }
   for (uint64_t u = 0; u < unit_count(units); ++u)
     if (!isfinite(units->value[u]) || !isfinite(units->expected[u])) return pd_anomaly_overflow(a);
@@ -141,7 +130,7 @@ static polyad_status square_stored(struct pd_anomalies *a, struct units *units, 
       units->value[u] += residual * residual;
       stored[u] += 1;
       squares[u] += m * m;
-      units->rounding[u] += x * x + m * m;
+      units->magnitude[u] += x * x + m * m;
     }
   }
   return POLYAD_OK;
@@ -177,7 +166,7 @@ static polyad_status find_squares(struct pd_anomalies *a, struct units *units) {
       units->value[u] +=
           absent_squares(rank, a->model.factor[n] + i * rank, v, each, rows, stored[u], squares[u]);
       units->value[u] /= each;
-      units->rounding[u] = cbrt(a->narrow * a->narrow * (units->rounding[u] / each));
+      units->magnitude[u] /= each;
     }
   }
 cleanup:
@@ -256,21 +245,9 @@ cleanup:
 
 /* ---- judging -------------------------------------------------------------------------------- */
 
-/* The largest of those sums, and of those of the data; `numbers` is as long as the mode. */
-static double largest_slice(const struct pd_anomalies *a, int n, double *numbers) {
-  uint64_t length = a->tensor->dims[n];
-  double largest = 0;
-  memset(numbers, 0, length * sizeof *numbers);
-  for (uint64_t p = 0; p < a->tensor->nnz; ++p)
-    numbers[pd_tensor_index(a->tensor, n, p)] += fabs(pd_tensor_value(a->tensor, p));
-  for (uint64_t i = 0; i < length; ++i)
-    largest = fmax(largest, fmax(numbers[i], model_magnitude(a, n, i)));
-  return largest;
-}
-
-/* What rounding may leave of the numbers of mode k. */
+/* What rounding in double may leave of the numbers of mode k. */
 static double rounding_of_units(const struct pd_anomalies *a, const struct units *units, int k) {
-  double terms = (double)a->model.rank;
+  double terms = (double)a->model.rank, largest = 0;
   if (a->options->unit == POLYAD_ANOMALY_INDEX) { /* cube roots of mean squares */
     double cell = ldexp(pd_anomaly_rounding(a->model.order + terms, a->size), -units->exponent);
     return cbrt(cell * cell);
@@ -278,7 +255,16 @@ static double rounding_of_units(const struct pd_anomalies *a, const struct units
   terms += (double)a->tensor->nnz;
   for (int n = 0; n < a->tensor->order; ++n)
     terms += (double)a->tensor->dims[n];
-  return pd_anomaly_rounding(terms, largest_slice(a, units->mode[k], units->numbers));
+  for (uint64_t u = units->start[k]; u < units->start[k + 1]; ++u)
+    largest = fmax(largest, units->magnitude[u]);
+  return pd_anomaly_rounding(terms, largest);
+}
+
+/* What rounding to float32 may leave of the number of a unit. */
+static double narrow_rounding(const struct pd_anomalies *a, const struct units *units, uint64_t u) {
+  return a->options->unit == POLYAD_ANOMALY_INDEX
+             ? cbrt(a->narrow * a->narrow * units->magnitude[u])
+             : a->narrow * units->magnitude[u];
 }
 
 /* Robust units of one mode, of what `number` says of a unit; leaves the scores in units->score. */
@@ -292,7 +278,7 @@ static void standardize(const struct pd_anomalies *a, const struct units *units,
   for (uint64_t i = first; i < first + count; ++i)
     units->score[i] = scale == 0 ? 0
                                  : (number(units->value[i], units->expected[i]) - center) /
-                                       fmax(scale, units->rounding[i]);
+                                       fmax(scale, narrow_rounding(a, units, i));
 }
 
 static double anomaly_indices_difference(double value, double expected) { return value - expected; }
@@ -377,14 +363,14 @@ polyad_status pd_anomalies_of_indices(struct pd_anomalies *a) {
     if (a->tensor->dims[units.mode[k]] > longest) longest = a->tensor->dims[units.mode[k]];
   PD_TRY_CLEANUP(PD_NEW_ZERO(a->context, count, &units.value));
   PD_TRY_CLEANUP(PD_NEW_ZERO(a->context, count, &units.expected));
-  PD_TRY_CLEANUP(PD_NEW_ZERO(a->context, count, &units.rounding));
+  PD_TRY_CLEANUP(PD_NEW_ZERO(a->context, count, &units.magnitude));
   PD_TRY_CLEANUP(PD_NEW_ZERO(a->context, count, &units.p));
   PD_TRY_CLEANUP(PD_NEW_ZERO(a->context, count, &units.score));
   PD_TRY_CLEANUP(PD_NEW(a->context, longest, &units.numbers));
   PD_TRY_CLEANUP(anomaly_indices_measure(a, &units));
   status = rank_units(a, &units);
 cleanup:
-  PD_FREE(a->context, units.value, units.expected, units.p, units.score, units.rounding,
+  PD_FREE(a->context, units.value, units.expected, units.p, units.score, units.magnitude,
           units.numbers);
   return status;
 }
