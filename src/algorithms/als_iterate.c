@@ -170,7 +170,7 @@ static polyad_status als_iterate_enqueue(struct pd_als *als, double *seconds) {
 }
 
 /* Tensors whose kernels are so short that starting them one by one takes as long. Recording itself
- * takes as long as a few iterations do: above this, what goes ahead gains more (als_ahead.c). */
+ * takes as long as a few iterations do. */
 static const uint64_t recorded_nonzeros = UINT64_C(1) << 22;
 
 /* Members of a team meet between their kernels, which no record could hold. */

@@ -123,7 +123,7 @@ static bool take_value(const struct pd_block *b, struct piece *piece, const char
     return isfinite(number.value);
   }
   ((float *)values)[at] = (float)number.value;
-  piece->underflows += number.value != 0 && (float)number.value == 0;
+  piece->underflows += pd_becomes_zero(number.value);
   return isfinite((float)number.value);
 }
 

@@ -46,7 +46,7 @@ static polyad_status parse_number(struct reader *r, const struct pd_field *field
   if (number.currency != 0) r->plan.currency = number.currency;
   *value = number.value;
   double kept = r->options->type == POLYAD_F32 ? (double)(float)*value : *value;
-  r->underflows += number.underflow || (kept == 0 && *value != 0);
+  r->underflows += number.underflow || (r->options->type == POLYAD_F32 && pd_becomes_zero(*value));
   if (!isfinite(kept))
     return delimited_read_fail_field(r, field, "is too large; expected a finite number");
   return POLYAD_OK;

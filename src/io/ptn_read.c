@@ -220,7 +220,7 @@ static polyad_status narrow_values(struct ptn *ptn) {
   for (uint64_t p = 0; p < ptn->header.nnz; ++p) {
     narrow[p] = (float)wide[p];
     if (!isfinite(narrow[p]) && p < bad) bad = p;
-    underflows += narrow[p] == 0 && wide[p] != 0;
+    underflows += pd_becomes_zero(wide[p]);
   }
   if (bad != UINT64_MAX) {
     double value = wide[bad];

@@ -88,7 +88,7 @@ static polyad_status read_share_take_values(const struct pd_ptn_blocks *file, po
       return pd_fail_at(file->context, POLYAD_NUMERICAL, file->source.path, 0, 0,
                         "value %.17g does not fit float32; expected at most 3.4e38 in magnitude",
                         value);
-    arrays->underflows += type == POLYAD_F32 && (float)value == 0 && value != 0;
+    arrays->underflows += type == POLYAD_F32 && pd_becomes_zero(value);
     pd_store(type, arrays->values, arrays->count + p, value);
   }
   return POLYAD_OK;

@@ -125,6 +125,8 @@ static inline bool pd_tensor_is_elsewhere(const polyad_tensor *tensor) {
   return tensor->nnz > 0 && tensor->values == NULL;
 }
 
+/** Whether float32 has zero for a value that is not zero. */
+static inline bool pd_becomes_zero(double value) { return value != 0 && (float)value == 0; }
 /** Warns where values that are not zero became zero, as too small for their type: `count` of them.
  *  path: the file's (NULL: none); line: of the first (0: unknown). */
 void pd_warn_of_underflow(polyad_context *context, const char *path, uint64_t line, uint64_t count);

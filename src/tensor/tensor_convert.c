@@ -20,7 +20,7 @@ static polyad_status tensor_convert_copy_values(polyad_context *context, const p
     } else {
       float narrow = (float)value;
       ((float *)to->values)[p] = narrow;
-      underflows += narrow == 0 && value != 0;
+      underflows += pd_becomes_zero(value);
       if (!isfinite(narrow) && p < bad) bad = p;
     }
   }

@@ -153,7 +153,7 @@ static polyad_status tensor_create_copy_values(polyad_context *context,
       float narrow = (float)value;
       fits = isfinite(narrow);
       ((float *)values)[p] = narrow;
-      underflows += narrow == 0 && value != 0;
+      underflows += pd_becomes_zero(value);
     } else {
       fits = isfinite(value);
       ((double *)values)[p] = value;
