@@ -1,8 +1,9 @@
 /* Times MTTKRP and the tensor-times-matrix chain of "hls" beside other formats on a GPU, compares
  * every result with double precision on the CPU, and prints one JSON object. Run by bench/h200.sh.
  *
- * usage: hls_bench TENSOR [rank=R] [chain=R] [runs=K] [thresholds] [device=D]
+ * usage: hls_bench TENSOR [rank=R] [chain=R] [runs=K] [only=LABEL,…] [thresholds] [device=D]
  *   rank: columns of MTTKRP's factors (32), chain: of the chain's (16); 0: leave the kernel out
+ *   only: of what is timed, the labels listed here
  *   thresholds: every threshold from 8 to 160 as well (figure 7) */
 #include "core/random.h"
 #include "formats/hls/hls_layout.h"
@@ -20,7 +21,7 @@ enum { WARM_UP = 3, THREE = 3 };
 struct run {
   polyad_context *context, *host;
   const struct pd_device *device, *cpu;
-  const char *name;
+  const char *name, *only;
   polyad_tensor *tensor;
   uint64_t rank;
   bool chain;
@@ -119,7 +120,7 @@ static void compute_exact(struct run *run) {
   for (int n = 0; n < THREE; ++n)
     pd_matrix_destroy(run->host, &factor[n]);
   pd_walk_close(scratch);
-  pd_hls_format.destroy(run->host, storage);
+  pd_storage_free(run->host, &pd_hls_format, storage);
   polyad_tensor_destroy(wide);
 }
 
@@ -224,7 +225,18 @@ static void print_rows(struct run *run, const struct choice *choice, const struc
   fflush(stdout);
 }
 
+/* Whether a label is in the list of those asked for. */
+static bool is_asked(const char *only, const char *label) {
+  size_t length = strlen(label);
+  for (const char *at = only; at != NULL; at = strchr(at, ',')) {
+    at += *at == ',';
+    if (strncmp(at, label, length) == 0 && (at[length] == ',' || at[length] == '\0')) return true;
+  }
+  return only == NULL;
+}
+
 static void time_choice(struct run *run, const struct choice *choice) {
+  if (!is_asked(run->only, choice->label)) return;
   const struct polyad_format *format = pd_format_find(choice->format);
   const struct polyad_kernels *kernels = pd_kernels_find(choice->format, run->device->kind);
   struct pd_request request = {.variant = choice->variant,
@@ -302,7 +314,8 @@ int main(int count, char **arguments) {
   const char *device = "cuda";
   polyad_generate_options options;
   if (count < 2) {
-    fprintf(stderr, "usage: hls_bench TENSOR [rank=R] [chain=R] [runs=K] [thresholds] [device=D]; "
+    fprintf(stderr, "usage: hls_bench TENSOR [rank=R] [chain=R] [runs=K] [only=LABEL,…] "
+                    "[thresholds] [device=D]; "
                     "see the source\n");
     return 2;
   }
@@ -310,6 +323,7 @@ int main(int count, char **arguments) {
     if (strncmp(arguments[k], "rank=", 5) == 0) rank = strtoull(arguments[k] + 5, NULL, 10);
     if (strncmp(arguments[k], "chain=", 6) == 0) chain = strtoull(arguments[k] + 6, NULL, 10);
     if (strncmp(arguments[k], "runs=", 5) == 0) run.runs = atoi(arguments[k] + 5);
+    if (strncmp(arguments[k], "only=", 5) == 0) run.only = arguments[k] + 5;
     if (strncmp(arguments[k], "device=", 7) == 0) device = arguments[k] + 7;
     if (strcmp(arguments[k], "thresholds") == 0) thresholds = true;
   }
