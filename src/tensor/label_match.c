@@ -22,6 +22,23 @@ static struct meeting compare_labels(const polyad_tensor *a, const polyad_tensor
   return found;
 }
 
+/* Names the side that has labels of a mode, by its first label, and the side that has none. */
+static polyad_status fail_one_sided(polyad_context *context, const polyad_tensor *labels,
+                                    const polyad_tensor *tensor, int mode) {
+  char quoted[PD_QUOTE_BYTES];
+  const char *other = pd_labels_owner(labels);
+  bool ours = tensor->labels[mode].count > 0;
+  size_t length;
+  const char *first = polyad_tensor_label(ours ? tensor : labels, mode, 0, &length);
+  return pd_fail(
+      context, POLYAD_MISMATCH,
+      "mode %d has labels in the %s only (the first is %s) and none in the %s, while "
+      "other modes have labels in both, in different orders; expected labels of the same "
+      "modes",
+      pd_shown_mode(context, mode), ours ? "tensor" : other, pd_quote(quoted, first, length),
+      ours ? other : "tensor");
+}
+
 /* Whether some mode has to be matched by name. Then a mode that only one of them has labels of
  * leaves open what its indices are. */
 static polyad_status needs_names(polyad_context *context, const polyad_tensor *labels,
@@ -35,10 +52,7 @@ static polyad_status needs_names(polyad_context *context, const polyad_tensor *l
     *differ = *differ || (found.both && !found.same);
   }
   if (!*differ || one_sided < 0) return POLYAD_OK;
-  return pd_fail(context, POLYAD_MISMATCH,
-                 "mode %d has labels on one side only, and others have them on both, in different "
-                 "orders; expected labels of the same modes",
-                 pd_shown_mode(context, one_sided));
+  return fail_one_sided(context, labels, tensor, one_sided);
 }
 
 polyad_status polyad_tensor_match_labels(polyad_context *context, const polyad_tensor *labels,

@@ -108,6 +108,10 @@ polyad_status pd_tensor_drop_zeros(polyad_context *context, polyad_tensor *tenso
 polyad_status pd_tensor_copy_names(polyad_context *context, const polyad_tensor *from, int mode,
                                    polyad_tensor *to);
 
+/** What a message calls the side that labels come from: "model", or "other tensor". A model's
+ * labels are those of a tensor without nonzeros, as polyad_ktensor_read_labelled() gives it. */
+const char *pd_labels_owner(const polyad_tensor *labels);
+
 /** For each of `labels` the first index that `among` gives the same label, or UINT64_MAX. */
 polyad_status pd_labels_find(polyad_context *context, const struct pd_labels *among,
                              const struct pd_labels *labels, uint64_t *index);

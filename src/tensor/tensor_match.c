@@ -25,7 +25,8 @@ struct translation {
 
 struct match {
   polyad_context *context;
-  const uint64_t *dims; /* of the model, or of the labels where there is no model */
+  const uint64_t *dims;        /* of the model, or of the labels where there is no model */
+  const polyad_ktensor *model; /* may be NULL */
   const polyad_tensor *labels, *tensor;
   const polyad_match_options *options;
   struct translation mode[POLYAD_MAX_ORDER];
@@ -75,6 +76,10 @@ static polyad_status fill_table(polyad_context *context, const struct pd_labels 
     if (*cell == 0) *cell = i + 1;
   }
   return POLYAD_OK;
+}
+
+const char *pd_labels_owner(const polyad_tensor *labels) {
+  return labels->nnz == 0 ? "model" : "other tensor";
 }
 
 polyad_status pd_labels_find(polyad_context *context, const struct pd_labels *among,
@@ -194,6 +199,7 @@ static polyad_status fail_unseen(const struct match *match, int mode) {
   const polyad_tensor *tensor = match->tensor;
   char names[(PD_QUOTE_BYTES + 2) * NAMED + 8] = "", quoted[PD_QUOTE_BYTES];
   const char *called = polyad_tensor_mode_name(tensor, mode);
+  const char *owner = match->model != NULL ? "model" : pd_labels_owner(match->labels);
   uint64_t named[NAMED], count = 0;
   for (uint64_t p = 0; p < tensor->nnz && count < NAMED; ++p) {
     uint64_t i = pd_tensor_index(tensor, mode, p);
@@ -211,12 +217,12 @@ static polyad_status fail_unseen(const struct match *match, int mode) {
       snprintf(names + used, sizeof names - used, "%s%" PRIu64, used > 0 ? ", " : "",
                pd_shown(match->context, i));
   }
-  return pd_fail(
-      match->context, POLYAD_MISMATCH,
-      "mode %d%s%s%s has indices that the model lacks: %s%s; expected the model's, or to "
-      "skip the nonzeros of unseen ones",
-      pd_shown_mode(match->context, mode), called != NULL ? " (" : "", called != NULL ? called : "",
-      called != NULL ? ")" : "", names, count == NAMED ? " ..." : "");
+  return pd_fail(match->context, POLYAD_MISMATCH,
+                 "mode %d%s%s%s has indices that the %s lacks: %s%s; expected the %s's, or to "
+                 "skip the nonzeros of unseen ones",
+                 pd_shown_mode(match->context, mode), called != NULL ? " (" : "",
+                 called != NULL ? called : "", called != NULL ? ")" : "", owner, names,
+                 count == NAMED ? " ..." : "", owner);
 }
 
 static polyad_status count_kept(struct match *match) {
@@ -343,6 +349,7 @@ polyad_status polyad_tensor_match(polyad_context *context, const polyad_ktensor 
   if (model != NULL && labels != NULL) PD_TRY(match_check_model_labels(context, model, labels));
   struct match match = {.context = context,
                         .dims = model != NULL ? model->dims : labels->dims,
+                        .model = model,
                         .labels = labels,
                         .tensor = tensor,
                         .options = options};

@@ -298,6 +298,7 @@ static void names_decide_where_both_have_some(void **state) {
   assert_int_equal(
       polyad_tensor_match_labels(context, labels, tensor, POLYAD_UNSEEN_ERROR, NULL, &matched),
       POLYAD_MISMATCH);
+  assert_non_null(strstr(polyad_last_error(context), "indices that the model lacks: 'x'"));
   ALS_OK(context, polyad_tensor_match_labels(context, labels, tensor, POLYAD_UNSEEN_SKIP, &skipped,
                                              &matched));
   assert_int_equal(skipped, left_out);
@@ -314,7 +315,15 @@ static void names_decide_where_both_have_some(void **state) {
   assert_int_equal(
       polyad_tensor_match_labels(context, labels, tensor, POLYAD_UNSEEN_SKIP, NULL, &matched),
       POLYAD_MISMATCH);
-  assert_non_null(strstr(polyad_last_error(context), "mode 1 has labels on one side only"));
+  assert_non_null(strstr(polyad_last_error(context),
+                         "mode 1 has labels in the model only (the first is 'a') and none in the "
+                         "tensor"));
+  assert_int_equal(
+      polyad_tensor_match_labels(context, tensor, labels, POLYAD_UNSEEN_ERROR, NULL, &matched),
+      POLYAD_MISMATCH);
+  assert_non_null(strstr(polyad_last_error(context),
+                         "mode 1 has labels in the tensor only (the first is 'a') and none in the "
+                         "other tensor"));
   assert_int_equal(
       polyad_tensor_match_labels(context, labels, NULL, POLYAD_UNSEEN_SKIP, NULL, &matched),
       POLYAD_INVALID_ARGUMENT);
