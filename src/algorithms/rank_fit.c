@@ -97,6 +97,17 @@ static polyad_status run_apr(struct pd_rank_job *job, const polyad_plan *plan, s
   return polyad_cp_apr(job->context, plan, &options, &fit->model, info);
 }
 
+/* Weights of 1 for a first model. The plan of a tensor of very small values holds them scaled up,
+ * by 2^-value_exponent, and weights with them: beside 1e-310 a weight of 1 would be infinite. That
+ * of very large values scales weights down, where half of the power keeps them from becoming zero
+ * and from overflowing here. */
+static void even_weights(const polyad_plan *plan, polyad_ktensor *model) {
+  int exponent = plan->value_exponent;
+  double weight = ldexp(1, exponent > 0 ? exponent / 2 : exponent);
+  for (uint64_t r = 0; r < model->rank; ++r)
+    pd_model_set(model, model->weights, r, weight);
+}
+
 static void rank_fit_set_stage(struct fitting *f, const struct fit *fit) {
   char *stage = f->job->progress.stage;
   snprintf(stage, sizeof f->job->progress.stage, "%.15s%s", f->name, fit->stage);
@@ -110,7 +121,7 @@ static polyad_status run_one(struct fitting *f, struct fit *fit) {
   if (fit->initial == NULL) {
     PD_TRY(polyad_ktensor_create(job->context, f->plan->order, f->plan->dims, fit->rank,
                                  f->plan->type, &fit->initial));
-    pd_model_unit_weights(fit->initial);
+    even_weights(f->plan, fit->initial);
     pd_model_fill_random(job->context, NULL, fit->start, fit->initial);
   }
   polyad_cp_als_options options = als_options(job, fit);
@@ -171,7 +182,7 @@ static void clear_fits(struct fitting *f, int count) {
 
 /* Least squares takes no weights from a first model: they go into the first factor, relative to
  * the largest one. */
-static void spread_weights(polyad_ktensor *model) {
+static void spread_weights(const polyad_plan *plan, polyad_ktensor *model) {
   double most = 0;
   for (uint64_t r = 0; r < model->rank; ++r)
     most = fmax(most, fabs(pd_model_number(model, model->weights, r)));
@@ -183,19 +194,18 @@ static void spread_weights(polyad_ktensor *model) {
                    pd_model_number(model, model->factor[0], k) * weight);
     }
   }
-  pd_model_unit_weights(model);
+  even_weights(plan, model);
 }
 
 /* Overwrites the first components of a model by those of another; the rest get their mean weight.
  */
 static void take_components(const polyad_ktensor *from, polyad_ktensor *to) {
-  double sum = 0;
+  double mean = 0; /* added up by parts: a sum of large weights may overflow */
   for (uint64_t r = 0; r < from->rank; ++r)
-    sum += fabs(pd_model_number(from, from->weights, r));
+    mean += fabs(pd_model_number(from, from->weights, r)) / (double)from->rank;
   for (uint64_t r = 0; r < to->rank; ++r)
     pd_model_set(to, to->weights, r,
-                 r < from->rank ? pd_model_number(from, from->weights, r)
-                                : sum / (double)from->rank);
+                 r < from->rank ? pd_model_number(from, from->weights, r) : mean);
   for (int n = 0; n < to->order; ++n)
     for (uint64_t i = 0; i < to->dims[n]; ++i)
       for (uint64_t r = 0; r < from->rank; ++r)
@@ -213,7 +223,7 @@ static polyad_status begin_from(struct fitting *f, const polyad_ktensor *from, s
     polyad_ktensor_normalize(fit->initial, apr ? POLYAD_NORM_1 : POLYAD_NORM_2);
   }
   take_components(from, fit->initial);
-  if (!apr) spread_weights(fit->initial);
+  if (!apr) spread_weights(f->plan, fit->initial);
   return POLYAD_OK;
 }
 

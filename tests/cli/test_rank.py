@@ -57,6 +57,28 @@ def test_a_scan_of_exact_models_ends(polyad):
     assert found["complete"] and len(found["ranks"]) == 6
 
 
+@pytest.mark.parametrize("algorithm", ["als", "nonnegative", "apr-mu"])
+def test_values_at_the_ends_of_the_range_are_no_fault_of_first_models(polyad, algorithm):
+    """Models of 1e-310 and of 1e308 are found as those of 1, or refused for what they are: the sum of
+    their weights overflowed in the first model that is grown from a smaller rank, and a weight of 1
+    was infinite beside the small ones."""
+    random = np.random.default_rng(3)
+    cells = {tuple(random.integers(1, 7, 3)): random.uniform(.1, 1) for _ in range(40)}
+
+    def rows(size):
+        polyad.write("x.tns", "".join(f"{i} {j} {k} {value:.6f}{size}\n"
+                                      for (i, j, k), value in cells.items()))
+        run = polyad.run("rank", "x.tns", "--ranks", "1-3", "-a", algorithm, *FEW, "--json", "-")
+        if run.status == 0:
+            return [row["fit_best"] for row in json.loads(run.out)["ranks"]]
+        assert size == "e308" and "of the model is too large for double precision; scale" in run.err
+        return None
+
+    usual, tiny, large = rows(""), rows("e-310"), rows("e308")
+    assert tiny == pytest.approx(usual, abs=1e-3)
+    assert algorithm != "nonnegative" or large == pytest.approx(usual, abs=1e-3)
+
+
 @pytest.mark.parametrize("seed", [0, 7, 8])
 def test_failed_starts_do_not_count_against_a_rank(polyad, seed):
     """With these seeds at most two of three starts of rank 3 find its model."""
