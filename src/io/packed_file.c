@@ -40,6 +40,8 @@ static polyad_status take_nonzeros(void *user, struct pd_coordinates *c, const u
   if (pd_cancelled(c->context))
     return pd_fail(c->context, POLYAD_CANCELLED, "reading was cancelled");
   if (!last && c->count < pack->sink.memory / each) return POLYAD_OK;
+  pack->runs.order = c->order; /* there may be no run at all to take them from */
+  pack->runs.type = c->type;
   for (int n = 0; last && n < c->order; ++n)
     pack->dims[n] = dims != NULL ? dims[n] : c->largest[n] + 1;
   return c->count > 0 ? pd_runs_take(&pack->runs, c) : POLYAD_OK;

@@ -240,7 +240,7 @@ static polyad_status take_all(struct reader *r) {
 
 /* Of a tensor without nonzeros the file has the lengths alone. */
 static void take_stated_dims(struct reader *r) {
-  if (r->form.order > 0 || r->stated_order == 0 || r->blocks.sink != NULL) return;
+  if (r->form.order > 0 || r->stated_order == 0) return;
   r->coordinates.order = r->form.order = r->stated_order;
   r->form.dims = r->stated;
 }

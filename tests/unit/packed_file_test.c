@@ -169,6 +169,26 @@ static void dims_and_bases_are_kept(void **state) {
   unlink(path);
 }
 
+/* A file may have the lengths alone, as the writer leaves it of a tensor without nonzeros. */
+static void no_nonzero_at_all(void **state) {
+  (void)state;
+  const char *path = path_of("x.tns");
+  polyad_read_options options = options_of(POLYAD_F32, POLYAD_DUPLICATES_SUM);
+  polyad_context *context = context_of(1, 0);
+  struct pd_ptn_blocks blocks;
+  written(path, "# dims: 9 8 7 5000000000\n");
+  check_file(path, &options, 1, 0);
+  assert_int_equal(pd_packed_file_open(context, path, &options, ".", &blocks), POLYAD_OK);
+  assert_int_equal(blocks.header.order, 4);
+  pd_ptn_blocks_close(&blocks);
+  written(path, "# dims: 9 8\n");
+  options.order = 2;
+  options.dims[0] = 20, options.dims[1] = 30;
+  check_file(path, &options, 1, 0);
+  polyad_context_destroy(context);
+  unlink(path);
+}
+
 static void zeros_that_stay_are_refused(void **state) {
   (void)state;
   polyad_context *context = context_of(1, 0);
@@ -198,13 +218,10 @@ static void nothing_is_left(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_order_and_policy),
-      cmocka_unit_test(many_runs),
-      cmocka_unit_test(wide_indices_in_later_runs),
-      cmocka_unit_test(errors_are_those_of_reading),
-      cmocka_unit_test(dims_and_bases_are_kept),
-      cmocka_unit_test(zeros_that_stay_are_refused),
-      cmocka_unit_test(nothing_is_left),
+      cmocka_unit_test(every_order_and_policy),      cmocka_unit_test(many_runs),
+      cmocka_unit_test(wide_indices_in_later_runs),  cmocka_unit_test(errors_are_those_of_reading),
+      cmocka_unit_test(dims_and_bases_are_kept),     cmocka_unit_test(no_nonzero_at_all),
+      cmocka_unit_test(zeros_that_stay_are_refused), cmocka_unit_test(nothing_is_left),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
