@@ -164,6 +164,10 @@ uint64_t pd_shown(const polyad_context *context, uint64_t number) {
   return pd_add_saturated(number, (uint64_t)context->message_base);
 }
 
+void pd_set_source(polyad_context *context, const char *path) { context->source = path; }
+
+const char *pd_source(const polyad_context *context) { return context->source; }
+
 void polyad_set_log(polyad_context *context, polyad_log_level level, polyad_log_function function,
                     void *user) {
   context->log_level = level;

@@ -19,8 +19,9 @@ struct polyad_context {
   _Atomic uint64_t memory_in_use;
   _Atomic uint64_t memory_peak;
   uint64_t seed;
-  int message_base; /* number of the first mode, row or component in messages: 0 or 1 */
-  char device[256]; /* a name, or several with commas between */
+  int message_base;   /* number of the first mode, row or component in messages: 0 or 1 */
+  const char *source; /* file that arrays come from; NULL: the caller */
+  char device[256];   /* a name, or several with commas between */
   polyad_log_level log_level;
   polyad_log_function log;
   void *log_user;

@@ -93,6 +93,11 @@ uint64_t pd_shown(const polyad_context *context, uint64_t number);
 /** Fails where `mode` is none of a tensor of this order. */
 polyad_status pd_check_mode(polyad_context *context, int mode, int order);
 
+/** Says which file the arrays come from that the next calls make tensors of, so that warnings name
+ * it; NULL: from the caller again. The path is not copied. */
+void pd_set_source(polyad_context *context, const char *path);
+const char *pd_source(const polyad_context *context);
+
 /* ---- memory ----------------------------------------------------------------------------
  * All memory comes from the context's allocator, 64-byte aligned (2 MiB and huge pages for
  * large blocks), is counted, and is checked against the memory limit. */

@@ -46,6 +46,22 @@ static polyad_status name_file(const struct pd_npz *npz, polyad_status status) {
   return pd_fail_at(npz->context, POLYAD_PARSE, npz->path, 0, 0, "%s", why);
 }
 
+static polyad_status make_sparse(const struct pd_npz *npz, const polyad_tensor_input *input,
+                                 polyad_tensor **tensor) {
+  pd_set_source(npz->context, npz->path);
+  polyad_status status = polyad_tensor_create(npz->context, input, tensor);
+  pd_set_source(npz->context, NULL);
+  return name_file(npz, status);
+}
+
+static polyad_status make_of_dense(const struct pd_npz *npz, const polyad_dense_input *input,
+                                   polyad_tensor **tensor) {
+  pd_set_source(npz->context, npz->path);
+  polyad_status status = polyad_tensor_create_dense(npz->context, input, tensor);
+  pd_set_source(npz->context, NULL);
+  return name_file(npz, status);
+}
+
 /* The nonzeros of a dense array. Numbers but float32 and float64 are copied as float64. */
 static polyad_status take_array(const struct pd_npz *npz, const struct pd_npy *array,
                                 const polyad_read_options *options, polyad_tensor **tensor) {
@@ -73,8 +89,7 @@ static polyad_status take_array(const struct pd_npz *npz, const struct pd_npy *a
   }
   polyad_status status = POLYAD_OK;
   if (copy != NULL) status = pd_npz_reals(npz, array, POLYAD_F64, copy);
-  if (status == POLYAD_OK)
-    status = name_file(npz, polyad_tensor_create_dense(npz->context, &input, tensor));
+  if (status == POLYAD_OK) status = make_of_dense(npz, &input, tensor);
   pd_free(npz->context, copy);
   return status;
 }
@@ -135,7 +150,7 @@ static polyad_status npz_take_tensor(struct pd_npz *npz, const polyad_read_optio
   input.type = options->type;
   input.duplicates = options->duplicates;
   input.zeros = options->zeros;
-  PD_TRY(name_file(npz, polyad_tensor_create(npz->context, &input, tensor)));
+  PD_TRY(make_sparse(npz, &input, tensor));
   return pd_npz_take_names(npz, *tensor);
 }
 

@@ -134,6 +134,7 @@ void pd_warn_of_underflow(polyad_context *context, const char *path, uint64_t li
                           uint64_t count) {
   char where[32] = "";
   if (count == 0) return;
+  if (path == NULL) path = pd_source(context);
   if (line > 0) snprintf(where, sizeof where, ":%" PRIu64, line);
   pd_log(context, POLYAD_LOG_WARNING,
          "%s%s%sa value is too small for its type and becomes 0 (%" PRIu64 " in all)",
