@@ -46,6 +46,8 @@ static double slice_sum(const struct pd_anomalies *a, int n, uint64_t i, const d
   return total;
 }
 
+/* Counts are judged by their probabilities, so that magnitudes, which bound rounding, are summed of
+ * other values alone. */
 static polyad_status anomaly_indices_find_sums(struct pd_anomalies *a, struct units *units) {
   for (int k = 0; k < units->mode_count; ++k) {
     int n = units->mode[k];
@@ -55,11 +57,11 @@ static polyad_status anomaly_indices_find_sums(struct pd_anomalies *a, struct un
     for (uint64_t p = 0; p < a->tensor->nnz; ++p) {
       uint64_t i = pd_tensor_index(a->tensor, n, p);
       value[i] += pd_tensor_value(a->tensor, p);
-      magnitude[i] += fabs(pd_tensor_value(a->tensor, p));
+      if (!a->counts) magnitude[i] += fabs(pd_tensor_value(a->tensor, p));
     }
     for (uint64_t i = 0; i < a->tensor->dims[n]; ++i) {
       units->expected[units->start[k] + i] = slice_sum(a, n, i, a->sum);
-      magnitude[i] += slice_sum(a, n, i, a->magnitude);
+      if (!a->counts) magnitude[i] += slice_sum(a, n, i, a->magnitude);
     }
   }
   for (uint64_t u = 0; u < unit_count(units); ++u)
