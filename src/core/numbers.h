@@ -20,6 +20,13 @@ static inline void pd_store(polyad_type type, void *array, uint64_t k, double x)
     ((double *)array)[k] = x;
 }
 
+/** Two powers of two whose product is 2^-exponent, which alone may be no double: 2^1074 is not.
+ * Numbers are scaled by one and then by the other. */
+static inline void pd_two_powers(int exponent, double *one, double *other) {
+  *one = ldexp(1, -(exponent / 2));
+  *other = ldexp(1, -(exponent - exponent / 2));
+}
+
 /** Whether all numbers of an array of floats or doubles are finite. */
 static inline bool pd_all_finite(polyad_type type, uint64_t count, const void *array) {
   for (uint64_t k = 0; k < count; ++k)

@@ -64,9 +64,8 @@ sum_of_values(const polyad_tensor *tensor, polyad_type type, uint64_t first, uin
 
 /* Sum of the values, the first that is negative, and whether there are others than 0 and 1. */
 static void look_at_values(polyad_plan *plan, const polyad_tensor *tensor) {
-  int half = -plan->value_exponent / 2; /* 2^1074 alone is no double */
-  const double scale[2] = {ldexp(1, half), ldexp(1, -plan->value_exponent - half)};
-  double sum[PARTS];
+  double scale[2], sum[PARTS];
+  pd_two_powers(plan->value_exponent, &scale[0], &scale[1]);
   bool negative[PARTS] = {false}, beside_bits[PARTS] = {false};
   int threads = pd_threads_for(plan->context, tensor->nnz, THREAD_GRAIN);
 #pragma omp parallel for num_threads(threads) schedule(static)

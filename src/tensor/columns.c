@@ -48,14 +48,9 @@ struct powers {
   double one[PD_COLUMN_CHUNK], other[PD_COLUMN_CHUNK];
 };
 
-void pd_columns_powers(int exponent, double *one, double *other) {
-  *one = ldexp(1, -(exponent / 2));
-  *other = ldexp(1, -(exponent - exponent / 2));
-}
-
 static void find_powers(const int *exponent, int count, struct powers *by) {
   for (int c = 0; c < count; ++c)
-    pd_columns_powers(exponent[c], &by->one[c], &by->other[c]);
+    pd_two_powers(exponent[c], &by->one[c], &by->other[c]);
 }
 
 COLUMNS_OF_ROWS(float)

@@ -26,9 +26,6 @@ void pd_columns_peak(const struct pd_columns *columns, double *peak);
 void pd_columns_norm(const struct pd_columns *columns, bool one, double *norm, int *exponent,
                      double *peak);
 
-/** The two powers of two whose product is 2^-exponent: 2^1074 alone is no double. */
-void pd_columns_powers(int exponent, double *one, double *other);
-
 /** The exponents that bring columns with these peaks to where their entries can be squared and
  *  added; whether any is not 0. */
 bool pd_columns_exponents(const double *peak, int count, int *exponent);

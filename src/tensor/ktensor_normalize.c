@@ -291,7 +291,7 @@ static void find_scales(polyad_ktensor *ktensor, uint64_t first, struct chunk_no
       uint64_t r = first + (uint64_t)c;
       struct pd_column_form *form = &by[(uint64_t)n * ktensor->rank + r];
       bool stays = divisor[n][c] == 0;
-      pd_columns_powers(stays ? 0 : norms->shift[n][c], &form->one, &form->other);
+      pd_two_powers(stays ? 0 : norms->shift[n][c], &form->one, &form->other);
       form->divisor = stays ? 1 : turns[n][c] ? -divisor[n][c] : divisor[n][c];
       form->place = r;
     }

@@ -1,4 +1,5 @@
 /* The Frobenius norm, without overflow or underflow of squares. */
+#include "core/numbers.h"
 #include "tensor/tensor.h"
 #include <math.h>
 
@@ -27,17 +28,16 @@ static double fold(const double lanes[LANES]) {
          ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
 }
 
-static double block_sum_f64(const double *values, uint64_t count, double scale_up,
-                            double scale_down) {
+static double block_sum_f64(const double *values, uint64_t count, double one, double other) {
   double lanes[LANES] = {0};
   uint64_t p = 0;
   for (; p + LANES <= count; p += LANES)
     for (int lane = 0; lane < LANES; ++lane) {
-      double value = values[p + (uint64_t)lane] * scale_up * scale_down;
+      double value = values[p + (uint64_t)lane] * one * other;
       lanes[lane] += value * value;
     }
   for (; p < count; ++p) {
-    double value = values[p] * scale_up * scale_down;
+    double value = values[p] * one * other;
     lanes[p % LANES] += value * value;
   }
   return fold(lanes);
@@ -64,9 +64,8 @@ double pd_sum_of_squares(const polyad_context *context, uint64_t count, polyad_t
     if (largest == 0 || !isfinite(largest)) return largest;
     if (largest < SAFE_MIN || largest > SAFE_MAX) (void)frexp(largest, exponent);
   }
-  /* 2^-exponent in two factors, since 2^1074 alone is no double. */
-  double scale_up = ldexp(1, -(*exponent / 2)), scale_down = ldexp(1, -(*exponent - *exponent / 2));
-  double sums[PARTS];
+  double one, other, sums[PARTS];
+  pd_two_powers(*exponent, &one, &other);
   int threads = pd_threads_for(context, count, THREAD_GRAIN);
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (int part = 0; part < PARTS; ++part) {
@@ -76,7 +75,7 @@ double pd_sum_of_squares(const polyad_context *context, uint64_t count, polyad_t
       uint64_t length = end - p < BLOCK ? end - p : BLOCK;
       sums[part] += type == POLYAD_F32
                         ? block_sum_f32((const float *)values + p, length)
-                        : block_sum_f64((const double *)values + p, length, scale_up, scale_down);
+                        : block_sum_f64((const double *)values + p, length, one, other);
     }
   }
   double total = 0;

@@ -1,6 +1,7 @@
 /* Kernels that make a tensor of a caller's arrays on a GPU: a thread per nonzero checks and copies,
  * a thread per coordinate merges its repeats in the order in which they were given, and sums over
  * all values are made of 256 parts, so that their bits never change. */
+#include "core/numbers.h"
 #include "device/cuda/cuda_arrays_launch.h"
 #include "device/cuda/cuda_build_places.cuh"
 #include <cub/device/device_scan.cuh>
@@ -220,7 +221,8 @@ static __global__ void __launch_bounds__(THREADS)
 extern "C" cudaError_t pd_gpu_arrays_sums(const void *values, polyad_type type, uint64_t count,
                                           int exponent, double *squares, double *sums,
                                           uint64_t *negative, cudaStream_t stream) {
-  double up = ldexp(1, -(exponent / 2)), down = ldexp(1, -(exponent - exponent / 2));
+  double up, down;
+  pd_two_powers(exponent, &up, &down);
   if (type == POLYAD_F32)
     add_values<<<PD_GPU_ARRAYS_PARTS, THREADS, 0, stream>>>(
         static_cast<const float *>(values), count, up, down, squares, sums, negative);

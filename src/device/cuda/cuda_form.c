@@ -1,5 +1,6 @@
 /* The slots of the dense algebra that bring factors to their normal form on a GPU. What they take
  * and leave lies where the passes of updates leave their sums, which nobody needs any more. */
+#include "core/numbers.h"
 #include "device/cuda/cuda_linalg_work.h"
 #include <math.h>
 #include <string.h>
@@ -13,10 +14,8 @@ polyad_status pd_cuda_column_norms(polyad_context *context, struct pd_linalg_wor
       .x = pd_gpu_matrix_of(x), .first = first, .count = count, .parts = work->sums};
   double *out = work->invert, found[2 * PD_COLUMN_CHUNK];
   PD_LINALG_ENTER(context, work);
-  for (int c = 0; c < count; ++c) { /* 2^1074 alone is no double */
-    job.one[c] = ldexp(1, -(exponent[c] / 2));
-    job.other[c] = ldexp(1, -(exponent[c] - exponent[c] / 2));
-  }
+  for (int c = 0; c < count; ++c)
+    pd_two_powers(exponent[c], &job.one[c], &job.other[c]);
   PD_TRY(PD_CUDA(context, state, pd_gpu_column_norms(&job, out, stream)));
   PD_TRY(work->device->functions->copy_out(context, work->device, found, out,
                                            2 * (uint64_t)count * sizeof *found));
