@@ -241,5 +241,8 @@ polyad_status pd_complete_finish(void *state, polyad_run_info *info) {
   PD_TRY(complete_model_find_fit(c, info));
   diagnose(c, info);
   PD_TRY(diagnose_model(c, info));
-  return pd_model_scale_weights(c->context, c->exponent + c->plan->value_exponent, c->model);
+  /* What rounding changes at a cell counts by its weight, which is at most the sum of all. */
+  double heaviest = c->seen->weight != NULL ? c->seen->weights : 1;
+  return pd_model_scale_result(c->context, c->exponent + c->plan->value_exponent,
+                               sqrt(c->norm_squared / heaviest), c->model, &info->fit_bound);
 }

@@ -144,7 +144,8 @@ static polyad_status finish_model(struct pd_als *als, struct pd_component *order
   PD_TRY(normalize_model(als, order));
   PD_TRY(settle_fit(als, info));
   refine_fit(als, als->model, info);
-  PD_TRY(pd_model_scale_weights(als->context, als->plan->value_exponent, als->model));
+  PD_TRY(pd_model_scale_result(als->context, als->plan->value_exponent, sqrt(als->norm_squared),
+                               als->model, &info->fit_bound));
   return pd_model_gather(als->context, als->plan, als->model, &als->whole);
 }
 

@@ -152,7 +152,10 @@ static polyad_status cp_apr_finish(void *state, polyad_run_info *info) {
            polyad_last_error(apr->context));
     pd_begin(apr->context);
   }
-  PD_TRY(pd_model_scale_weights(apr->context, apr->plan->value_exponent, apr->model));
+  const polyad_plan *plan = apr->plan;
+  double norm = ldexp(sqrt(plan->norm_square_scaled), plan->norm_exponent - plan->value_exponent);
+  PD_TRY(pd_model_scale_result(apr->context, plan->value_exponent, norm, apr->model,
+                               &info->fit_bound));
   PD_TRY(polyad_ktensor_arrange(apr->context, apr->model));
   return pd_model_gather(apr->context, apr->plan, apr->model, &apr->whole);
 }

@@ -82,18 +82,28 @@ polyad_status pd_model_take_initial(polyad_context *context, const polyad_plan *
   return POLYAD_OK;
 }
 
-polyad_status pd_model_scale_weights(polyad_context *context, int exponent, polyad_ktensor *model) {
+polyad_status pd_model_scale_result(polyad_context *context, int exponent, double norm,
+                                    polyad_ktensor *model, double *fit_bound) {
+  double rounded = 0;
   if (exponent == 0) return POLYAD_OK;
   for (uint64_t r = 0; r < model->rank; ++r) {
-    double weight = ldexp(pd_model_number(model, model->weights, r), exponent);
-    pd_model_set(model, model->weights, r, weight);
-    if (!isfinite(pd_model_number(model, model->weights, r)))
+    double weight = pd_model_number(model, model->weights, r);
+    pd_model_set(model, model->weights, r, ldexp(weight, exponent));
+    double scaled = pd_model_number(model, model->weights, r);
+    rounded += fabs(weight - ldexp(scaled, -exponent));
+    if (!isfinite(scaled))
       return pd_fail(context, POLYAD_NUMERICAL,
                      "weight %llu of the model is too large for %s; scale the tensor's values",
                      (unsigned long long)pd_shown(context, r),
                      model->type == POLYAD_F64 ? "double precision" : "single precision");
   }
+  if (rounded > 0) *fit_bound += rounded / norm;
   return POLYAD_OK;
+}
+
+polyad_status pd_model_scale_weights(polyad_context *context, int exponent, polyad_ktensor *model) {
+  double unused = 0;
+  return pd_model_scale_result(context, exponent, 1, model, &unused);
 }
 
 polyad_status pd_model_copy(polyad_context *context, const polyad_ktensor *from,

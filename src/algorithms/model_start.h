@@ -42,5 +42,10 @@ static inline void pd_model_set(const polyad_ktensor *model, void *array, uint64
 /** Multiplies the weights by 2^exponent: undoes the plan's scaling of values.
  *  @return POLYAD_NUMERICAL when a weight overflows */
 polyad_status pd_model_scale_weights(polyad_context *context, int exponent, polyad_ktensor *model);
+/** The same for a result, whose columns have norms of at most 1, beside a tensor of this norm
+ * (before it is scaled back). Weights below about 1e-308 are rounded to few digits or to zero; what
+ * that may change the fit by is added to `fit_bound`. */
+polyad_status pd_model_scale_result(polyad_context *context, int exponent, double norm,
+                                    polyad_ktensor *model, double *fit_bound);
 
 #endif

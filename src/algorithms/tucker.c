@@ -74,13 +74,14 @@ static void diagnose_ranks(const struct pd_tucker *t, polyad_run_info *info) {
 
 static polyad_status tucker_finish(void *state, polyad_run_info *info) {
   struct pd_tucker *t = state;
-  double energy = t->options->energy;
-  PD_TRY(pd_tucker_finish_model(t));
+  double energy = t->options->energy, rounded;
+  PD_TRY(pd_tucker_finish_model(t, &rounded));
   if (info->trace_rows == 0) {
     info->fit = t->fit;
     info->fit_bound = t->fit_error;
     info->fit_from = t->fit_from;
   }
+  info->fit_bound += rounded / sqrt(t->norm_squared); /* factors are orthonormal */
   diagnose_ranks(t, info);
   if (t->hosvd.mode >= 0)
     pd_run_say(info,

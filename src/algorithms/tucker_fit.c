@@ -47,9 +47,9 @@ static polyad_status need_nonzeros(struct pd_tucker *t) {
 
 /* The residual of the model as it is now; factors and core come to the host. */
 static polyad_status tucker_fit_sum_residual(struct pd_tucker *t, double *residual) {
-  double relative, bound;
+  double relative, bound, rounded;
   PD_TRY(need_nonzeros(t));
-  PD_TRY(pd_tucker_download(t, 0));
+  PD_TRY(pd_tucker_download(t, 0, &rounded));
   PD_TRY(pd_ttensor_residual(t->context, t->model, t->nonzeros, &relative, &bound));
   *residual = relative * relative;
   t->fit_error = bound;

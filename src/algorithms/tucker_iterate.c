@@ -167,22 +167,29 @@ polyad_status pd_tucker_guess(void *state) {
 
 /* ---- the result ----------------------------------------------------------------------------- */
 
-/* The core arrives unfolded along the last mode. */
-static polyad_status download_core(struct pd_tucker *t, int exponent) {
+/* The core arrives unfolded along the last mode. `rounded`: the norm of what entries too small for
+ * all their digits have lost, before they are scaled. */
+static polyad_status download_core(struct pd_tucker *t, int exponent, double *rounded) {
   polyad_ttensor *model = t->model;
+  double lost = 0;
   void *unfolded;
   uint64_t rank = t->core.rows, columns = t->core.columns;
   PD_TRY(pd_alloc(t->context, model->core_size, pd_type_bytes(model->type), &unfolded));
   polyad_status status = pd_matrix_to_host(t->context, &t->core, unfolded);
   for (uint64_t k = 0; k < model->core_size && status == POLYAD_OK; ++k) {
-    double value = ldexp(pd_load(model->type, unfolded, k), exponent);
-    pd_store(model->type, model->core, k % columns * rank + k / columns, value);
-    if (!isfinite(model->type == POLYAD_F32 ? (double)(float)value : value))
+    uint64_t to = k % columns * rank + k / columns;
+    double value = pd_load(model->type, unfolded, k);
+    pd_store(model->type, model->core, to, ldexp(value, exponent));
+    double scaled = pd_load(model->type, model->core, to);
+    double error = value - ldexp(scaled, -exponent);
+    lost += error * error;
+    if (!isfinite(scaled))
       status = pd_fail(t->context, POLYAD_NUMERICAL,
                        "an entry of the core is too large for %s; scale the tensor's values",
                        model->type == POLYAD_F64 ? "double precision" : "single precision");
   }
   pd_free(t->context, unfolded);
+  *rounded = sqrt(lost);
   return status;
 }
 
@@ -208,14 +215,14 @@ static void turn(polyad_ttensor *model, int n, uint64_t r) {
       pd_store(model->type, model->core, k, -pd_load(model->type, model->core, k));
 }
 
-polyad_status pd_tucker_download(struct pd_tucker *t, int exponent) {
+polyad_status pd_tucker_download(struct pd_tucker *t, int exponent, double *rounded) {
   for (int n = 0; n < t->order; ++n)
     PD_TRY(pd_matrix_to_host(t->context, &t->factor[n], t->model->factor[n]));
-  return download_core(t, exponent);
+  return download_core(t, exponent, rounded);
 }
 
-polyad_status pd_tucker_finish_model(struct pd_tucker *t) {
-  PD_TRY(pd_tucker_download(t, t->plan->value_exponent));
+polyad_status pd_tucker_finish_model(struct pd_tucker *t, double *rounded) {
+  PD_TRY(pd_tucker_download(t, t->plan->value_exponent, rounded));
   for (int n = 0; n < t->order; ++n)
     for (uint64_t r = 0; r < t->model->ranks[n]; ++r)
       if (is_turned(t->model, n, r)) turn(t->model, n, r);

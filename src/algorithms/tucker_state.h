@@ -62,9 +62,11 @@ polyad_status pd_tucker_fit(struct pd_tucker *tucker, polyad_trace_row *row);
 double pd_tucker_share_error(const struct pd_tucker *tucker);
 /** Whether the fit rose by less than the tolerance; `state` is the struct pd_tucker. */
 bool pd_tucker_converged(const void *state);
-/** Brings factors and core into tucker->model; the core times 2^exponent. */
-polyad_status pd_tucker_download(struct pd_tucker *tucker, int exponent);
-/** Brings factors and core into tucker->model, with signs fixed and the values' scale restored. */
-polyad_status pd_tucker_finish_model(struct pd_tucker *tucker);
+/** Brings factors and core into tucker->model; the core times 2^exponent. `rounded`: the norm of
+ * what entries lost of their digits that are too small for all of them, before they are scaled. */
+polyad_status pd_tucker_download(struct pd_tucker *tucker, int exponent, double *rounded);
+/** Brings factors and core into tucker->model, with signs fixed and the values' scale restored;
+ *  `rounded` is as above. */
+polyad_status pd_tucker_finish_model(struct pd_tucker *tucker, double *rounded);
 
 #endif

@@ -174,6 +174,7 @@ def check(coords, values, model, info, precision, monotone=True):
     unit = 2.0 ** -24 if precision == "f32" else 2.0 ** -53
     if info.get("log_likelihood") is not None:
         expected, bound = log_likelihood_of(coords, values, model, unit)
+        bound += 2.0 ** -1074  # doubles lie that far apart, at least
         assert abs(expected - info["log_likelihood"]) <= bound, (
             f"log-likelihood {info['log_likelihood']!r} is reported; that of the model is "
             f"{expected!r}, to {bound}")

@@ -5,6 +5,7 @@ import math
 import os
 import re
 
+import numpy as np
 import pytest
 from conftest import GOOD, ROOT, read_tns, validate
 from model_files import read_model
@@ -138,6 +139,28 @@ def test_cpd_fit_is_that_of_the_written_model(polyad):
     for factor in factors:
         for r in range(rank):
             assert sum(row[r] ** 2 for row in factor) == pytest.approx(1, abs=1e-12)
+
+
+@pytest.mark.parametrize("size", ["e-310", "e-318", "e-322"])
+@pytest.mark.parametrize("how", [("cpd", "-r", "2"), ("cpd", "-r", "2", "--nonnegative"),
+                                 ("cpd", "-r", "2", "-a", "apr-mu"), ("tucker", "-r", "2,2,2")])
+def test_the_bound_of_a_fit_covers_numbers_without_all_digits(polyad, size, how):
+    """Below 1e-308 weights and cores have few digits: numbers of more range tell what that does."""
+    random = np.random.default_rng(1)
+    cells = {tuple(map(int, random.integers(0, 6, 3))): random.uniform(.1, 1) for _ in range(40)}
+    polyad.write("x.tns", "# dims: 6 6 6\n" + "".join(f"{i + 1} {j + 1} {k + 1} {value:.6f}{size}\n"
+                                                      for (i, j, k), value in cells.items()))
+    name = "m.ttensor" if how[0] == "tucker" else "m.ktensor"
+    run = polyad.json(how[0], "x.tns", *how[1:], "-o", name)
+    model = read_model(polyad.path(name), "f64")
+    core = model.core if how[0] == "tucker" else np.diag(model.weights)[:, None, :] * np.eye(2)[:, :, None]
+    for factor in model.factors:  # the axis in front goes, and comes back as the last
+        core = np.tensordot(core, factor.T, (0, 0))
+    values = np.zeros((6, 6, 6), np.longdouble)
+    for place, value in cells.items():
+        values[place] = float(f"{value:.6f}{size}")
+    fit = 1 - np.sqrt(np.sum((values - core) ** 2) / np.sum(values ** 2))
+    assert abs(run["fit"] - fit) <= run["fit_bound"] < 0.1
 
 
 def test_cpd_nonnegative(polyad):
