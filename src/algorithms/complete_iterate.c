@@ -52,6 +52,7 @@ polyad_status pd_complete_iterate(struct pd_complete *c, double *seconds) {
   const struct pd_device *device = c->plan->device;
   bool rows = c->options->method == POLYAD_COMPLETE_ALS;
   if (c->options->method == POLYAD_COMPLETE_SGD) return pd_complete_iterate_sgd(c, seconds);
+  PD_TRY(pd_complete_revive(c));
   PD_TRY(rows ? iterate_rows(c, seconds) : iterate_components(c, seconds));
   PD_TRY(pd_complete_measure(c)); /* waits, so that the marks are passed */
   for (int n = 0; n < c->order && device->functions->mark != NULL; ++n) {

@@ -51,6 +51,7 @@ struct pd_complete {
   uint64_t best_iteration, since;  /* iterations since then */
   double rate;                     /* SGD */
   bool undone;                     /* SGD: the last epoch */
+  bool revived;                    /* components that were zero, in this iteration */
   uint64_t fallbacks;              /* systems that had to be regularised */
   double *found[POLYAD_MAX_ORDER]; /* the factors of the end, in the host's memory */
   polyad_ktensor *model;
@@ -69,6 +70,10 @@ polyad_status pd_complete_save(void *state, struct pd_archive *archive);
 /** Measures the current factors: c->now.
  *  @return POLYAD_NUMERICAL when they are not finite */
 polyad_status pd_complete_measure(struct pd_complete *c);
+
+/** Before an iteration of ALS or CCD++: gives components that nonnegativity has made zero new
+ * columns where it is time to, and says so in c->revived. */
+polyad_status pd_complete_revive(struct pd_complete *c);
 
 /** One iteration: new factors, measured. `seconds` gets those of each mode. */
 polyad_status pd_complete_iterate(struct pd_complete *c, double *seconds);

@@ -144,7 +144,7 @@ static polyad_status cp_complete_start(void *state, int number) {
   c->objective_before = c->best_validation = INFINITY;
   c->best_iteration = c->since = c->fallbacks = 0;
   c->rate = c->options->learn_rate;
-  c->undone = false;
+  c->undone = c->revived = false;
   c->steps->forget(c->work);
   for (int n = 0; n < c->order && c->squares[n].data != NULL; ++n)
     memset(c->squares[n].data, 0, 2 * c->plan->dims[n] * sizeof(double));
@@ -189,12 +189,13 @@ static polyad_status cp_complete_iterate(void *state, polyad_trace_row *row,
   return POLYAD_OK;
 }
 
-/* An epoch of SGD that was undone tells of its step, not of the model. */
+/* An epoch of SGD that was undone tells of its step, not of the model, and an iteration that
+ * revived components of what they cost. */
 static bool cp_complete_converged(const void *state) {
   const struct pd_complete *c = state;
   double tolerance = c->options->run.tolerance;
   if (c->undone) return tolerance > 0 && c->rate < 1e-9 * c->options->learn_rate;
-  if (!(tolerance > 0) || isinf(c->objective_before)) return false;
+  if (!(tolerance > 0) || isinf(c->objective_before) || c->revived) return false;
   return sqrt(c->objective_before) - sqrt(c->now.objective) < tolerance * sqrt(c->objective_before);
 }
 

@@ -245,3 +245,19 @@ def test_better_than_biases_alone(polyad):
                   "f-validation.ptn", "--max-iters", "15", "-o", "f.ptm", *words)
         errors[name] = polyad.json("predict", "f.ptm", "f-test.ptn")["rmse"]
     assert errors["model"] < 0.6 * errors["biases"]
+
+
+@pytest.mark.parametrize("algorithm", ["als", "ccd"])
+def test_components_that_are_zero_get_new_chances(polyad, algorithm):
+    """A nonnegative component that is zero in all modes stays so, unless it is given other columns:
+    the same on any number of threads, and where the run is resumed."""
+    write_model(polyad, "x.tns")
+    factors = "".join(f"matrix\n2\n{length} 2\n" + "1 0\n" * length for length in DIMS)
+    polyad.write("first.ktensor", f"ktensor\n3\n{' '.join(map(str, DIMS))}\n2\n1 1\n{factors}")
+    run = ("cpd", "x.tns", "-r", "2", "--absent", "unknown", "--nonnegative", "--ridge", "1e-6", "--tol", "0",
+           "-a", algorithm, "--init", "first.ktensor")
+    whole = polyad.json(*run, "-i", "300", "--threads", "1", "-o", "a.ktensor")
+    assert whole["fit"] > 0.99
+    polyad.ok(*run, "-i", "2", "--threads", "2", "--checkpoint", "state")
+    polyad.ok(*run, "-i", "300", "--threads", "2", "--resume", "state", "-o", "b.ktensor")
+    assert polyad.path("a.ktensor").read_bytes() == polyad.path("b.ktensor").read_bytes()
