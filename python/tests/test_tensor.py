@@ -103,6 +103,16 @@ def test_views_outlive_the_tensor():
         values[0] = 7
 
 
+@pytest.mark.parametrize("name, kept", [("x.tns", False), ("x.sptensor", False), ("x.ptn", True),
+                                        ("x.npz", True), ("x.csv", True)])
+def test_names_of_modes_without_labels(tmp_path, name, kept):
+    """Text of numbers has no place for them: its label files have one, in their own names."""
+    x = polyad.SparseTensor([[0, 1], [1, 0]], [1.0, 2.0], labels={"day": ["mon", "tue"], "hour": None})
+    assert x.mode_names == ["day", "hour"]
+    x.save(tmp_path / name)
+    assert polyad.read(tmp_path / name).mode_names == ["day", "hour" if kept else None]
+
+
 def test_labels_and_names():
     x = polyad.SparseTensor([[0, 1], [1, 0]], [1, 2], labels={"day": ["mo", "tü"], "hour": None})
     assert x.labels == [["mo", "tü"], None]
