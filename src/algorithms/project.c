@@ -48,6 +48,9 @@ static polyad_status check_modes(struct projection *p) {
   polyad_context *context = p->context;
   const polyad_project_options *options = p->options;
   int order = p->model->order;
+  PD_EXPECT(context, order > 1,
+            "a model of one mode found; expected one of at least 2, since projecting replaces some "
+            "modes and keeps others");
   PD_EXPECT(context, options->mode_count >= 1 && options->mode_count < order,
             "%d modes to project found; expected 1 to %d of a model of order %d",
             options->mode_count, order - 1, order);

@@ -146,6 +146,9 @@ def test_wrong_usage(polyad):
     for mode in ("0", "4", "x", "1,1", "", "day,1"):
         polyad.fails(2, "project", "model.ptm", "new.csv", "--mode", mode, says="--mode")
     polyad.fails(1, "project", "model.ptm", "new.csv", "--mode", "1,2,3", says="expected 1 to 2")
+    polyad.write("line.tns", "1 3\n2 4\n")
+    polyad.ok("cpd", "line.tns", "-r", "1", "-o", "line.ptm")
+    polyad.fails(1, "project", "line.ptm", "line.tns", "--mode", "1", says="a model of one mode found; expected one of at least 2")
     polyad.fails(1, "project", "model.ptm", "new.csv", "--mode", "1", "-o", "model.ptm",
                  says="is the input")
     polyad.fails(1, "project", "absent.ptm", "new.csv", "--mode", "1", says="absent.ptm")
