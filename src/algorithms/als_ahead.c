@@ -11,17 +11,14 @@
 #include "plan/stream.h"
 
 /* Kernels whose workspace moves from call to call cannot make a product twice, and matrices that
- * are rounded or halved change when an iteration begins. Kernels that keep rows lose more by making
- * them again after a replay than the wait for the host takes. */
+ * are rounded or halved change when an iteration begins. */
 uint64_t pd_als_ahead_bytes(const polyad_plan *plan, const polyad_cp_als_options *options) {
   const struct pd_device *device = plan->device;
   bool apart = device->functions->mark != NULL && device->linalg->send != NULL &&
                device->linalg->rejoin != NULL;
-  bool plain = plan->compute == POLYAD_COMPUTE_NATIVE && !options->half_rows &&
-               !options->nonnegative && options->nonnegative_modes == 0;
+  bool plain = plan->compute == POLYAD_COMPUTE_NATIVE && !options->half_rows;
   if (!apart || !plain || pd_plan_team(plan) != NULL || pd_plan_streams(plan) ||
-      plan->kernels->position != NULL ||
-      (plan->kernels->keeps_rows && pd_als_records(plan, options)))
+      plan->kernels->position != NULL)
     return 0;
   uint64_t stride = pd_factor_stride(device, plan->type, options->rank);
   uint64_t bytes = pd_mul_saturated(plan->dims[0], stride * pd_type_bytes(plan->type));
@@ -57,6 +54,7 @@ static void note_made(struct pd_als *als) {
 polyad_status pd_als_ahead_make(struct pd_als *als) {
   int next = als->run.iteration + 1;
   if (!pd_als_goes_ahead(als, next) || next >= als->run.options->max_iterations) return POLYAD_OK;
+  if (als->nonnegative != 0 && als->fit.clipped > 0) return POLYAD_OK; /* they get new columns */
   PD_TRY(als->linalg->send(als->context, als->work));
   als->sent = true;
   note_made(als);

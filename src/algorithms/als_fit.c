@@ -202,6 +202,7 @@ static polyad_status als_fit_sum_residual(struct pd_als *als, bool *summed) {
 static polyad_status set_measured(struct pd_als *als, const double scalar[PD_SCALARS]) {
   als->fit.norms = scalar[PD_SCALAR_NORMS];
   als->fit.peaks = scalar[PD_SCALAR_PEAKS];
+  als->fit.clipped = scalar[PD_SCALAR_CLIPPED];
   double rest = scalar[PD_SCALAR_MODEL] - scalar[PD_SCALAR_COVERED];
   double rho = (scalar[PD_SCALAR_RESIDUAL] + rest) / als->norm_squared;
   PD_TRY(check_finite(als, rho));
@@ -285,6 +286,7 @@ static polyad_status take_fit(struct pd_als *als, const double scalar[PD_SCALARS
   PD_TRY(check_finite(als, scalar[PD_SCALAR_MODEL] - 2.0 * scalar[PD_SCALAR_INNER]));
   als->fit.norms = scalar[PD_SCALAR_NORMS];
   als->fit.peaks = scalar[PD_SCALAR_PEAKS];
+  als->fit.clipped = scalar[PD_SCALAR_CLIPPED];
   set_formula(als, scalar, spread_at_most(als));
   if (als->fit.bound > pd_als_fit_limit(als)) PD_TRY(tighten(als, scalar));
   if (als->fit.bound <= pd_als_fit_limit(als)) return POLYAD_OK;

@@ -88,27 +88,20 @@ static struct pd_update update_of(struct pd_als *als, int n, struct operands *of
                             .skip = n,
                             .ridge = als->options->ridge,
                             .v = &als->v,
-                            .prepared = !nonnegative,
+                            .prepared = true,
+                            .sweeps = nonnegative,
                             .damping = pd_als_damping(als),
                             .before = nonnegative || als->run.iteration > 0 ? &of->before : NULL,
                             .weights = &als->lambda,
-                            .m = nonnegative ? &of->own_m
-                                 : there     ? &als->first
-                                             : NULL,
+                            .m = there         ? &als->first
+                                 : nonnegative ? &of->own_m
+                                               : NULL,
                             .slices = slices ? &als->slices : NULL,
                             .scaling = pd_als_scaling(als),
                             .x = &of->x,
                             .lambda = n == 0 ? &als->lambda_before : &als->lambda,
                             .gram = &als->gram[n],
                             .peak = &als->peak[n]};
-}
-
-/* The normal equations of a sweep of HALS, which inverts nothing. */
-static polyad_status begin_sweep(struct pd_als *als, const struct pd_update *update,
-                                 const struct pd_matrix *m) {
-  if (als->run.iteration == 0 && update->skip == 0) PD_TRY(scale_guess(als, m));
-  return als->linalg->hadamard(als->context, als->work, update->count, update->grams, update->skip,
-                               update->ridge, update->v);
 }
 
 polyad_status pd_als_update_mode(struct pd_als *const *als, int runs, int n,
@@ -124,12 +117,12 @@ polyad_status pd_als_update_mode(struct pd_als *const *als, int runs, int n,
     m[k] = nonnegative ? &operands[k].m : &als[k]->spare[n];
   }
   bool there = n == 0 && als[0]->takes_first;
-  if (!nonnegative && !there) PD_TRY(linalg->prepare(context, runs, update));
+  if (!there) PD_TRY(linalg->prepare(context, runs, update));
   if (!there) PD_TRY(products->make(products->user, n, m));
   for (int k = 0; k < runs && !nonnegative; ++k)
     operands[k].x.used = als[k]->spare[n].used;
-  for (int k = 0; k < runs && nonnegative; ++k)
-    PD_TRY(begin_sweep(als[k], &update[k], m[k]));
+  for (int k = 0; k < runs && nonnegative && n == 0; ++k)
+    if (als[k]->run.iteration == 0) PD_TRY(scale_guess(als[k], m[k]));
   PD_TRY(nonnegative ? linalg->update_rows_nonnegative(context, runs, update)
                      : linalg->update_rows(context, runs, update));
   PD_TRY(linalg->update_finish(context, runs, update));
@@ -173,26 +166,35 @@ static polyad_status als_iterate_enqueue(struct pd_als *als, double *seconds) {
  * takes as long as a few iterations do. */
 static const uint64_t recorded_nonzeros = UINT64_C(1) << 22;
 
-/* Members of a team meet between their kernels, which no record could hold. */
-bool pd_als_records(const polyad_plan *plan, const polyad_cp_als_options *options) {
-  return plan->device->functions->record_begin != NULL && !options->nonnegative &&
-         options->nonnegative_modes == 0 && plan->nnz <= recorded_nonzeros &&
-         pd_plan_team(plan) == NULL;
-}
-
 /* All iterations but the first of a start enqueue the same work, on factors and spares that change
- * places: it may be recorded once for each way in which they lie. */
+ * places: it may be recorded once for each way in which they lie. Members of a team meet between
+ * their kernels, which no record could hold. */
 static bool may_record(const struct pd_als *als) {
-  return als->run.iteration > als->run.first_iteration + 1 &&
-         pd_als_records(als->plan, als->options);
+  return als->device->functions->record_begin != NULL &&
+         als->run.iteration > als->run.first_iteration + 1 && als->plan->nnz <= recorded_nonzeros &&
+         pd_plan_team(als->plan) == NULL;
 }
 
-static polyad_status record_iteration(struct pd_als *als, double *seconds, void **record) {
+static polyad_status record_iteration(struct pd_als *als, double *seconds,
+                                      struct pd_als_record *record) {
   const struct pd_device_functions *device = als->device->functions;
+  const struct polyad_kernels *kernels = als->plan->kernels;
   PD_TRY(device->record_begin(als->context, als->device));
   polyad_status status = als_iterate_enqueue(als, seconds);
-  polyad_status ended = device->record_end(als->context, als->device, status == POLYAD_OK, record);
-  return status == POLYAD_OK ? ended : status;
+  bool keep = status == POLYAD_OK;
+  polyad_status ended = device->record_end(als->context, als->device, keep, &record->iteration);
+  if (kernels->kept != NULL)
+    record->kept = kernels->kept(als->plan->on_device, als->workspace->scratch, als->factor_list);
+  return keep ? ended : status;
+}
+
+/* What a replay changes without a call. */
+static void note_replay(struct pd_als *als, const struct pd_als_record *record) {
+  const struct polyad_kernels *kernels = als->plan->kernels;
+  for (int n = 0; n < als->order; ++n)
+    pd_als_exchange(als, n);
+  if (kernels->keep != NULL)
+    kernels->keep(als->plan->on_device, als->workspace->scratch, als->factor_list, record->kept);
 }
 
 /* Whether the iteration before left the workspace as it found it. */
@@ -210,14 +212,13 @@ static polyad_status run_iteration(struct pd_als *als, double *seconds) {
   bool records = repeats(als) && may_record(als);
   als->takes_first = pd_als_goes_ahead(als, als->run.iteration);
   if (als->takes_first) PD_TRY(pd_als_ahead_begin(als));
-  void **record = &als->record[als->sums][als->exchanges++ % 2];
+  struct pd_als_record *record = &als->record[als->sums][als->exchanges++ % 2];
   if (!records) return als_iterate_enqueue(als, seconds);
-  if (*record == NULL)
+  if (record->iteration == NULL)
     PD_TRY(record_iteration(als, seconds, record));
   else
-    for (int n = 0; n < als->order; ++n)
-      pd_als_exchange(als, n);
-  return als->device->functions->replay(als->context, als->device, *record);
+    note_replay(als, record);
+  return als->device->functions->replay(als->context, als->device, record->iteration);
 }
 
 polyad_status pd_als_read_marks(void *state) {

@@ -31,6 +31,7 @@ static void fill_dead_columns(struct pd_als *als, int n) {
 polyad_status pd_als_revive(struct pd_als *als) {
   polyad_context *context = als->context;
   bool dead = false;
+  if (als->fit.clipped == 0) return POLYAD_OK;
   PD_TRY(pd_matrix_to_host(context, &als->lambda, als->host_lambda));
   for (uint64_t r = 0; r < als->model->rank; ++r)
     dead = dead || als->host_lambda[r] == 0;

@@ -107,6 +107,7 @@ polyad_status pd_als_create(polyad_context *context, const polyad_plan *plan,
   als->options = options;
   als->fell_to = NAN;
   als->caution = 1;
+  als->fit.clipped = NAN;
   als->device = plan->device;
   als->linalg = plan->device->linalg;
   als->order = plan->order;
@@ -161,7 +162,7 @@ void pd_als_destroy(struct pd_als *als) {
 
 void pd_als_forget_records(struct pd_als *als) {
   for (int k = 0; k < 4; ++k) {
-    void **record = &als->record[k / 2][k % 2];
+    void **record = &als->record[k / 2][k % 2].iteration;
     if (*record != NULL) als->device->functions->record_release(als->context, als->device, *record);
     *record = NULL;
   }
@@ -233,6 +234,7 @@ void pd_als_exchange(struct pd_als *als, int n) {
 
 polyad_status pd_als_go_back(struct pd_als *als) {
   PD_TRY(pd_als_ahead_drop(als));
+  als->fit.clipped = NAN;
   for (int n = 0; n < als->order; ++n) {
     pd_als_exchange(als, n);
     PD_TRY(pd_als_take_factor(als, n));
@@ -284,6 +286,7 @@ static polyad_status save_numbers(struct pd_als *als, struct pd_archive *archive
 /* What an archive does not hold. Gram matrices stay those of the archive where these are needed to
  * go on to the same bits. */
 static polyad_status take_loaded(struct pd_als *als) {
+  als->fit.clipped = NAN;
   for (int n = 0; n < als->order; ++n) {
     struct pd_matrix own = pd_plan_own(als->plan, n, &als->factor[n]);
     if (pd_als_rounds(als))

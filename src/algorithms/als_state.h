@@ -15,8 +15,9 @@ struct pd_als_fit {
   double residual; /* ||X - M||^2 / ||X||^2, at least 0 */
   double bound;    /* what rounding may have changed the fit by */
   polyad_fit_from from;
-  double norms; /* sum of the norms of the model's components */
-  double peaks; /* see PD_SCALAR_PEAKS */
+  double norms;   /* sum of the norms of the model's components */
+  double peaks;   /* see PD_SCALAR_PEAKS */
+  double clipped; /* how many of them have weight zero; NaN: unknown */
 };
 
 /** Normal equations that were not solved as they are. */
@@ -24,6 +25,12 @@ struct pd_als_solves {
   uint64_t fallbacks; /* by eigenvalues */
   double kept;        /* eigenvalues kept by the last of them */
   uint64_t damped;
+};
+
+/** An iteration that the device has recorded. */
+struct pd_als_record {
+  void *iteration; /* NULL: none */
+  uint64_t kept;   /* partial sums that it leaves: see polyad_kernels::kept */
 };
 
 struct pd_als {
@@ -69,9 +76,9 @@ struct pd_als {
 
   /* An iteration after the first, where the device records: one for each way in which factors and
      spares lie. */
-  void *record[2][2]; /* without the sums of a residual, and with them */
-  uint64_t position;  /* of the workspace, when the iteration before began */
-  int exchanges;      /* iterations in which they changed places: even or odd */
+  struct pd_als_record record[2][2]; /* without the sums of a residual, and with them */
+  uint64_t position;                 /* of the workspace, when the iteration before began */
+  int exchanges;                     /* iterations in which they changed places: even or odd */
   /* The marks of an iteration are read while the device is at work on the next one, which sets
      other marks. */
   bool unread;    /* whether there are marks to read */
@@ -116,7 +123,8 @@ void pd_als_destroy(struct pd_als *als);
 /** How the columns of a factor are scaled in the running iteration. */
 enum pd_scaling pd_als_scaling(const struct pd_als *als);
 
-/** Gives components of weight zero a new chance, without changing the model. */
+/** Gives components of weight zero a new chance, without changing the model; no more than a look at
+ *  als->fit where that has counted none. */
 polyad_status pd_als_revive(struct pd_als *als);
 
 static inline bool pd_als_rounds(const struct pd_als *als) {
@@ -145,8 +153,6 @@ void pd_als_half_end(struct pd_als *als);
 polyad_status pd_als_fetch(struct pd_als *als, double scalar[PD_SCALARS]);
 void pd_als_count_solves(struct pd_als *als, const double scalar[PD_SCALARS]);
 
-/** Whether iterations may be recorded. */
-bool pd_als_records(const polyad_plan *plan, const polyad_cp_als_options *options);
 /** Bytes on the device of a first MTTKRP that is made ahead; 0: it is not. */
 uint64_t pd_als_ahead_bytes(const polyad_plan *plan, const polyad_cp_als_options *options);
 polyad_status pd_als_ahead_create(struct pd_als *als);

@@ -1,8 +1,10 @@
 /* CP-APR by multiplicative updates (Chi and Kolda 2012, algorithm 3): written once for every format
  * and device. On a device that has to be waited for, the host looks at the outcome after inner
  * iterations 1, 2, 4, 8, ... only: an update that is not needed any more does nothing there, so the
- * iterates do not depend on it. */
+ * iterates do not depend on it. A device that records gets the whole iteration as one record, with
+ * the inner iterations of every mode in a loop that it ends by itself. */
 #include "algorithms/apr_state.h"
+#include "plan/stream.h"
 #include <math.h>
 
 double pd_apr_log_likelihood(const struct pd_apr *apr, double logarithms, double mass) {
@@ -32,9 +34,8 @@ static polyad_status changed(struct pd_apr *apr, int n) {
   return POLYAD_OK;
 }
 
-static polyad_status apr_mu_fetch(struct pd_apr *apr, int n, double scalar[PD_SCALARS]) {
-  PD_TRY(fetch_same(apr, scalar));
-  if (!isnan(scalar[PD_SCALAR_KKT])) return POLYAD_OK;
+static polyad_status check_violation(const struct pd_apr *apr, int n, double violation) {
+  if (!isnan(violation)) return POLYAD_OK;
   return pd_fail(apr->context, POLYAD_NUMERICAL,
                  "iteration %d gives numbers that are not finite in mode %d; scale the tensor's "
                  "values or the initial model",
@@ -66,7 +67,7 @@ static polyad_status begin_mode(struct pd_apr *apr, int n) {
 }
 
 /* Phi, the violation of the optimality conditions, and B * Phi. */
-static polyad_status inner_iteration(struct pd_apr *apr, int n) {
+static polyad_status inner_iteration(struct pd_apr *apr, int n, const struct pd_loop *loop) {
   polyad_context *context = apr->context;
   const polyad_cp_apr_options *options = apr->options;
   struct pd_matrix own = pd_plan_own(apr->plan, n, &apr->factor[n]);
@@ -79,7 +80,7 @@ static polyad_status inner_iteration(struct pd_apr *apr, int n) {
   PD_TRY(apr->linalg->kkt(context, apr->work, &own_phi, &own));
   PD_TRY(pd_apr_tock(apr, clock, PD_APR_KKT, n));
   PD_TRY(pd_apr_tick(apr, &clock));
-  PD_TRY(apr->linalg->multiply(context, apr->work, &own_phi, options->run.tolerance, &own));
+  PD_TRY(apr->linalg->multiply(context, apr->work, &own_phi, options->run.tolerance, loop, &own));
   PD_TRY(changed(apr, n));
   return pd_apr_tock(apr, clock, PD_APR_MU, n);
 }
@@ -94,37 +95,113 @@ static polyad_status end_mode(struct pd_apr *apr, int n) {
   return pd_apr_tock(apr, clock, PD_APR_MU, n);
 }
 
-static polyad_status apr_mu_update_mode(struct pd_apr *apr, int n) {
+/* What the last violation and the number of updates of a mode say of the iteration. */
+static void apr_mu_count_mode(struct pd_apr *apr, double violation, double updates) {
   struct pd_apr_result *result = &apr->result;
+  bool reached = violation < apr->options->run.tolerance;
+  result->inner += (uint64_t)updates + (reached ? 1 : 0);
+  result->converged = result->converged && updates == 0;
+  if (violation > result->kkt) result->kkt = violation;
+}
+
+static polyad_status apr_mu_update_mode(struct pd_apr *apr, int n) {
   double scalar[PD_SCALARS] = {0}, updates = 0;
   PD_TRY(begin_mode(apr, n));
   for (int i = 1; i <= apr->options->max_inner_iterations; ++i) {
-    PD_TRY(inner_iteration(apr, n));
+    PD_TRY(inner_iteration(apr, n, NULL));
     if (!looks_after(apr, i)) continue;
-    PD_TRY(apr_mu_fetch(apr, n, scalar));
+    PD_TRY(fetch_same(apr, scalar));
+    PD_TRY(check_violation(apr, n, scalar[PD_SCALAR_KKT]));
     updates += scalar[PD_SCALAR_UPDATES];
     if (scalar[PD_SCALAR_KKT] < apr->options->run.tolerance) break;
   }
-  bool reached = scalar[PD_SCALAR_KKT] < apr->options->run.tolerance;
-  result->inner += (uint64_t)updates + (reached ? 1 : 0);
-  result->converged = result->converged && updates == 0;
-  if (scalar[PD_SCALAR_KKT] > result->kkt) result->kkt = scalar[PD_SCALAR_KKT];
+  apr_mu_count_mode(apr, scalar[PD_SCALAR_KKT], updates);
   return end_mode(apr, n);
 }
 
-static polyad_status fetch_likelihood(struct pd_apr *apr) {
-  double scalar[PD_SCALARS], logarithms;
+/* ---- recorded iterations -------------------------------------------------------------------- */
+
+static const struct pd_device_functions *functions_of(const struct pd_apr *apr) {
+  return apr->device->functions;
+}
+
+static polyad_status record_mode(struct pd_apr *apr, int n) {
+  struct pd_loop loop = {.outcome = (double *)apr->outcomes.data + 1 + 2 * n,
+                         .most = apr->options->max_inner_iterations};
+  PD_TRY(begin_mode(apr, n));
+  PD_TRY(functions_of(apr)->fill_zero(apr->context, apr->device, loop.outcome,
+                                      2 * sizeof *loop.outcome));
+  PD_TRY(functions_of(apr)->loop_begin(apr->context, apr->device, &loop));
+  PD_TRY(inner_iteration(apr, n, &loop));
+  PD_TRY(functions_of(apr)->loop_end(apr->context, apr->device));
+  return end_mode(apr, n);
+}
+
+static polyad_status apr_mu_record_iteration(struct pd_apr *apr) {
+  polyad_status status = POLYAD_OK;
+  PD_TRY(functions_of(apr)->record_begin(apr->context, apr->device));
+  for (int n = 0; n < apr->order && status == POLYAD_OK; ++n)
+    status = record_mode(apr, n);
+  bool keep = status == POLYAD_OK;
+  polyad_status ended =
+      functions_of(apr)->record_end(apr->context, apr->device, keep, &apr->record);
+  return keep ? ended : status;
+}
+
+/* The first two iterations of a call are timed step by step. Members of a team meet between their
+ * kernels, streamed tensors pass through the host, and a workspace that moves on would be elsewhere
+ * when a replay begins. */
+static bool apr_mu_may_record(const struct pd_apr *apr) {
+  const polyad_plan *plan = apr->plan;
+  return functions_of(apr)->record_begin != NULL && !apr->records_not &&
+         apr->run.iteration > apr->run.first_iteration + 1 && pd_plan_team(plan) == NULL &&
+         !pd_plan_streams(plan) && plan->kernels->position == NULL;
+}
+
+/* Where the driver knows no loops, iterations go on as they began. */
+static polyad_status make_record(struct pd_apr *apr) {
+  if (!apr_mu_may_record(apr) || apr->record != NULL) return POLYAD_OK;
+  polyad_status status = apr_mu_record_iteration(apr);
+  if (status != POLYAD_UNSUPPORTED) return status;
+  apr->records_not = true;
+  pd_log(apr->context, POLYAD_LOG_INFO, "iterations are not recorded: %s",
+         polyad_last_error(apr->context));
+  pd_begin(apr->context);
+  return POLYAD_OK;
+}
+
+static polyad_status replay_iteration(struct pd_apr *apr) {
+  PD_TRY(functions_of(apr)->replay(apr->context, apr->device, apr->record));
+  for (int n = 0; n < apr->order; ++n)
+    pd_matrix_touch(&apr->factor[n]);
+  return POLYAD_OK;
+}
+
+/* ---- an iteration -----------------------------------------------------------------------------
+ */
+
+/* The likelihood; of a replay, what its loops have found, too. */
+static polyad_status fetch_outcomes(struct pd_apr *apr, bool replayed) {
+  double scalar[PD_SCALARS], outcomes[1 + 2 * POLYAD_MAX_ORDER];
   PD_TRY(fetch_same(apr, scalar));
-  PD_TRY(pd_matrix_to_host(apr->context, &apr->logarithms, &logarithms));
-  apr->result.log_likelihood = pd_apr_log_likelihood(apr, logarithms, scalar[PD_SCALAR_MASS]);
+  PD_TRY(pd_matrix_to_host(apr->context, &apr->outcomes, outcomes));
+  for (int n = 0; n < apr->order && replayed; ++n) {
+    const double *found = outcomes + 1 + 2 * n;
+    PD_TRY(check_violation(apr, n, found[0]));
+    apr_mu_count_mode(apr, found[0], found[1]);
+  }
+  apr->result.log_likelihood = pd_apr_log_likelihood(apr, outcomes[0], scalar[PD_SCALAR_MASS]);
   return POLYAD_OK;
 }
 
 polyad_status pd_apr_iterate_mu(struct pd_apr *apr) {
   apr->result = (struct pd_apr_result){.converged = true};
-  for (int n = 0; n < apr->order; ++n)
+  PD_TRY(make_record(apr));
+  bool replays = apr_mu_may_record(apr);
+  if (replays) PD_TRY(replay_iteration(apr));
+  for (int n = 0; n < apr->order && !replays; ++n)
     PD_TRY(apr_mu_update_mode(apr, n));
-  return fetch_likelihood(apr);
+  return fetch_outcomes(apr, replays);
 }
 
 polyad_status pd_apr_guess(void *state) {
@@ -137,5 +214,5 @@ polyad_status pd_apr_guess(void *state) {
   PD_TRY(apr->linalg->weigh(apr->context, apr->work, NULL, 0, 0, &apr->lambda, &own));
   PD_TRY(changed(apr, last));
   PD_TRY(end_mode(apr, last));
-  return fetch_likelihood(apr);
+  return fetch_outcomes(apr, false);
 }

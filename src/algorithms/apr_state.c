@@ -59,7 +59,11 @@ static polyad_status apr_state_create_matrices(struct pd_apr *apr) {
     PD_TRY(pd_factor_create(context, apr->device, plan->type, plan->dims[n], rank, &apr->phi[n]));
   }
   PD_TRY(pd_matrix_create(context, apr->device, POLYAD_F64, 1, rank, &apr->lambda));
-  return pd_matrix_create(context, apr->device, POLYAD_F64, 1, 1, &apr->logarithms);
+  uint64_t outcomes = 1 + 2 * (uint64_t)apr->order;
+  PD_TRY(pd_matrix_create(context, apr->device, POLYAD_F64, 1, outcomes, &apr->outcomes));
+  apr->logarithms = apr->outcomes;
+  apr->logarithms.columns = apr->logarithms.stride = 1;
+  return POLYAD_OK;
 }
 
 static polyad_status apr_state_fill(struct pd_apr *apr) {
@@ -113,12 +117,14 @@ polyad_status pd_apr_create(polyad_context *context, const polyad_plan *plan,
 void pd_apr_destroy(struct pd_apr *apr) {
   if (apr == NULL) return;
   polyad_context *context = apr->context;
+  if (apr->record != NULL)
+    apr->device->functions->record_release(context, apr->device, apr->record);
   for (int n = 0; n < apr->order; ++n) {
     pd_matrix_destroy(context, &apr->factor[n]);
     pd_matrix_destroy(context, &apr->phi[n]);
   }
   pd_matrix_destroy(context, &apr->lambda);
-  pd_matrix_destroy(context, &apr->logarithms);
+  pd_matrix_destroy(context, &apr->outcomes);
   if (apr->work != NULL) apr->linalg->work_destroy(context, apr->work);
   polyad_workspace_destroy(apr->workspace);
   pd_apr_rows_destroy(context, apr->rows);

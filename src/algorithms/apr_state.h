@@ -40,7 +40,12 @@ struct pd_apr {
                                                 B, with the weights in it */
   struct pd_matrix phi[POLYAD_MAX_ORDER];    /* MU: of the last inner iteration */
   struct pd_matrix lambda;                   /* 1 x R */
-  struct pd_matrix logarithms;               /* 1 x 1 */
+  /* MU: the sum of x log m, and for each mode the two numbers that a recorded loop of inner
+     iterations leaves (struct pd_loop). */
+  struct pd_matrix outcomes;
+  struct pd_matrix logarithms; /* 1 x 1: the first of them */
+  void *record;                /* an iteration, where the device records */
+  bool records_not;            /* it has turned out that it cannot */
   const struct pd_matrix *factor_list[POLYAD_MAX_ORDER];
   double *host_lambda; /* R numbers */
 

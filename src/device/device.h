@@ -68,6 +68,15 @@ struct pd_device_feed {
   void (*close)(void *feed);
 };
 
+/** A recorded loop, as a kernel in its body knows it: the body runs once, and goes on until the
+ * kernel has asked for `most` repetitions, or not for one. */
+struct pd_loop {
+  uint64_t handle; /* loop_begin() sets it */
+  double *outcome; /* two numbers on the device, zero before the loop: what the kernel found last,
+                      and how often it has asked for another repetition */
+  int most;
+};
+
 /** What a device can do. All work is ordered on the device's one stream; functions return
  *  without waiting unless they say so. */
 struct pd_device_functions {
@@ -130,6 +139,13 @@ struct pd_device_functions {
   polyad_status (*record_end)(polyad_context *context, const struct pd_device *device, bool keep,
                               void **record);
   polyad_status (*replay)(polyad_context *context, const struct pd_device *device, void *record);
+  /** While recording: what is enqueued until loop_end is recorded as the body of a loop, which a
+   *  replay repeats for as long as a kernel in it asks for that (struct pd_loop).
+   * POLYAD_UNSUPPORTED where the driver has no loops. record_end ends a loop whose end a failure
+   * has left out. NULL with `record_begin`. */
+  polyad_status (*loop_begin)(polyad_context *context, const struct pd_device *device,
+                              struct pd_loop *loop);
+  polyad_status (*loop_end)(polyad_context *context, const struct pd_device *device);
   /** NULL is fine. */
   void (*record_release)(polyad_context *context, const struct pd_device *device, void *record);
   /** One loop of STREAM (portable/portable.h), tuned by hand for the device or compiled from the

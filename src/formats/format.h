@@ -184,10 +184,13 @@ struct polyad_kernels {
    *  but its arguments and the versions of the factors. Where a round through all modes in turn
    *  leaves it as it was, the round may be recorded once and replayed. NULL: always 0. */
   uint64_t (*position)(const void *scratch);
-  /** The last mode of a round leaves rows that the first mode of the next takes, for factors of the
-   *  same version. A call after a replay, which only knows that the factors have changed, makes
-   *  them anew. */
-  bool keeps_rows;
+  /** Which partial sums the workspace has of these very factors, a bit for each; and that it has
+   *  some of them: a replay of a round, which gives its factors new versions, leaves those that the
+   *  round left when it was recorded. NULL: none that a round takes from the one before. */
+  uint64_t (*kept)(const void *storage, const void *scratch,
+                   const struct pd_matrix *const *factors);
+  void (*keep)(const void *storage, void *scratch, const struct pd_matrix *const *factors,
+               uint64_t which);
   /** Bytes that a storage of `storage_bytes` and one workspace take on a device with memory of its
    *  own; NULL: storage_bytes. */
   uint64_t (*device_bytes)(const struct pd_traits *traits, const struct pd_request *request,

@@ -49,8 +49,10 @@ polyad_status pd_cpu_kkt(polyad_context *context, struct pd_linalg_work *work,
 }
 
 polyad_status pd_cpu_multiply(polyad_context *context, struct pd_linalg_work *work,
-                              const struct pd_matrix *phi, double tolerance, struct pd_matrix *b) {
+                              const struct pd_matrix *phi, double tolerance,
+                              const struct pd_loop *loop, struct pd_matrix *b) {
   (void)context;
+  (void)loop;
   if (work->scalars[PD_SCALAR_KKT] < tolerance) return POLYAD_OK;
   const struct pd_factor_kernels *kernels = pd_factor_kernels_for(b->type);
   int threads = pd_cpu_pass_threads(work, b);

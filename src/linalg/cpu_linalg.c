@@ -213,7 +213,7 @@ static void find_model_norm(const struct pd_norm *of) {
   int count = of->count;
   size_t rank = work->rank;
   const double *weight = lambda->data, *most = of->peak->data;
-  double sum = 0, norms = 0, peaks = 0;
+  double sum = 0, norms = 0, peaks = 0, clipped = 0;
   for (size_t r = 0; r < rank; ++r) {
     double line = 0;
     for (size_t s = 0; s < rank; ++s)
@@ -221,10 +221,12 @@ static void find_model_norm(const struct pd_norm *of) {
     sum += weight[r] * line;
     norms += sqrt(weight[r] * weight[r] * product_entry(count, grams, r * rank + r));
     peaks += cpu_linalg_others_squared(count, grams, lambda, rank, r) * most[r] * most[r];
+    clipped += weight[r] == 0 ? 1 : 0;
   }
   work->scalars[PD_SCALAR_MODEL] = sum;
   work->scalars[PD_SCALAR_NORMS] = norms;
   work->scalars[PD_SCALAR_PEAKS] = peaks;
+  work->scalars[PD_SCALAR_CLIPPED] = clipped;
   if (of->spreads)
     work->scalars[PD_SCALAR_SPREAD] = cpu_linalg_spread_of(work, count, grams, lambda);
 }

@@ -93,7 +93,8 @@ polyad_status pd_cpu_weigh(polyad_context *context, struct pd_linalg_work *work,
 polyad_status pd_cpu_kkt(polyad_context *context, struct pd_linalg_work *work,
                          const struct pd_matrix *phi, const struct pd_matrix *b);
 polyad_status pd_cpu_multiply(polyad_context *context, struct pd_linalg_work *work,
-                              const struct pd_matrix *phi, double tolerance, struct pd_matrix *b);
+                              const struct pd_matrix *phi, double tolerance,
+                              const struct pd_loop *loop, struct pd_matrix *b);
 polyad_status pd_cpu_normalize(polyad_context *context, struct pd_linalg_work *work,
                                enum pd_scaling scaling, struct pd_matrix *x,
                                struct pd_matrix *lambda);

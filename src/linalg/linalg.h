@@ -31,6 +31,7 @@ enum pd_scalar {
   PD_SCALAR_NORMS,     /* sum of the norms of its components (model_norm) */
   PD_SCALAR_PEAKS,     /* sum of the squares of those norms, with the largest entry of the
                           component's column in the last factor in place of its norm (model_norm) */
+  PD_SCALAR_CLIPPED,   /* components of weight zero (model_norm) */
   PD_SCALAR_SPREAD,    /* what the entries of an MTTKRP may hold at most, by rows (spread) */
   PD_SCALAR_RESIDUAL,  /* sum of (x - m)^2 over the nonzeros x (residual) */
   PD_SCALAR_COVERED,   /* sum of m^2 over the nonzeros (residual) */
@@ -68,6 +69,7 @@ struct pd_update {
   double ridge;
   struct pd_matrix *v;             /* the normal equations, as prepare() or hadamard() left them */
   bool prepared;                   /* prepare() has been called for this update */
+  bool sweeps;                     /* it is update_rows_nonnegative(), which inverts nothing */
   double damping;                  /* see update_rows() */
   const struct pd_matrix *before;  /* the factor that x is to replace, another matrix; NULL: none */
   const struct pd_matrix *weights; /* of the model before, 1 x R; may be `lambda` */
@@ -158,7 +160,7 @@ struct pd_linalg {
   /** Copies columns from matrix to matrix. NULL: the device cannot. */
   polyad_status (*copy_columns)(polyad_context *context, const struct pd_device *device, int count,
                                 const struct pd_column_copy *copies);
-  /** v as hadamard() makes it, for an update_rows() that follows: a device that can work on it
+  /** v as hadamard() makes it, for an update of rows that follows: a device that can work on it
    *  beside what is enqueued in between begins to. */
   polyad_status (*prepare)(polyad_context *context, int runs, const struct pd_update *updates);
   /** Lets what is enqueued next wait for what prepare() and update_finish() have begun beside the
@@ -237,9 +239,12 @@ struct pd_linalg {
   polyad_status (*kkt)(polyad_context *context, struct pd_linalg_work *work,
                        const struct pd_matrix *phi, const struct pd_matrix *b);
   /** b(i,r) *= phi(i,r), and UPDATES grows by one; nothing when KKT < tolerance. The device
-   *  decides, so that inner iterations can be queued without waiting for their outcome. */
+   *  decides, so that inner iterations can be queued without waiting for their outcome; `loop`
+   * (NULL: none; always on devices that do not record) goes on where it has multiplied, and what it
+   * found is KKT. */
   polyad_status (*multiply)(polyad_context *context, struct pd_linalg_work *work,
-                            const struct pd_matrix *phi, double tolerance, struct pd_matrix *b);
+                            const struct pd_matrix *phi, double tolerance,
+                            const struct pd_loop *loop, struct pd_matrix *b);
   /** lambda = norms of x's columns by `scaling`; columns divided by them (those of norm zero stay
    *  zero and get lambda 0); MASS = sum of lambda. */
   polyad_status (*normalize)(polyad_context *context, struct pd_linalg_work *work,

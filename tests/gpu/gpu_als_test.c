@@ -191,7 +191,7 @@ struct kept_run {
 };
 
 static void kept_run_make(struct kept_run *run, const struct mttkrp_case *tensor, size_t rank,
-                          int iterations) {
+                          enum signs signs, int iterations) {
   struct problem problem;
   polyad_plan_options options;
   assert_int_equal(polyad_context_create(&run->context), POLYAD_OK);
@@ -204,6 +204,7 @@ static void kept_run_make(struct kept_run *run, const struct mttkrp_case *tensor
   problem_free(&problem);
   polyad_cp_als_options_init(&run->options);
   run->options.rank = rank;
+  run->options.nonnegative = signs == NONNEGATIVE;
   run->options.run.tolerance = 0;
   run->options.run.max_iterations = iterations;
 }
@@ -236,12 +237,13 @@ static int ends_there(void *user, const polyad_progress *progress) {
   return progress->iteration == *iterations;
 }
 
-static void first_product_ahead(const struct mttkrp_case *tensor, size_t rank, int iterations) {
+static void first_product_ahead(const struct mttkrp_case *tensor, size_t rank, enum signs signs,
+                                int iterations) {
   struct kept_run run;
   polyad_run_info info = {0}, longer = {0};
   char path[64]; /* several of these tests may run side by side */
   snprintf(path, sizeof path, "gpu-als-ahead-%d.state", (int)getpid());
-  kept_run_make(&run, tensor, rank, iterations);
+  kept_run_make(&run, tensor, rank, signs, iterations);
   polyad_ktensor *model = kept_run_model(&run, &info);
   run.options.run.checkpoint = path;
   run.options.run.checkpoint_every = 1;
@@ -267,15 +269,17 @@ static void first_product_ahead(const struct mttkrp_case *tensor, size_t rank, i
 static void test_first_product_ahead(void **state) {
   (void)state;
   for (int k = 0; k < 2; ++k) {
-    first_product_ahead(k == 0 ? &small : &large, 32, 9);
-    first_product_ahead(k == 0 ? &small : &large, 40, 9);
+    first_product_ahead(k == 0 ? &small : &large, 32, FREE, 9);
+    first_product_ahead(k == 0 ? &small : &large, 40, FREE, 9);
+    first_product_ahead(k == 0 ? &small : &large, 32, NONNEGATIVE, 9);
   }
 }
 
 static void test_few_ahead(void **state) {
   (void)state;
-  first_product_ahead(&small, 5, 4);
-  first_product_ahead(&small, 40, 4);
+  first_product_ahead(&small, 5, FREE, 4);
+  first_product_ahead(&small, 5, NONNEGATIVE, 4);
+  first_product_ahead(&small, 40, FREE, 4);
 }
 
 /* Starts that follow each other in one run are what each is alone, though the first iteration of
@@ -283,7 +287,7 @@ static void test_few_ahead(void **state) {
 static void starts_in_turn(const struct mttkrp_case *tensor) {
   struct kept_run run;
   polyad_run_info both = {0}, second = {0};
-  kept_run_make(&run, tensor, 40, 9); /* too wide for starts side by side */
+  kept_run_make(&run, tensor, 40, FREE, 9); /* too wide for starts side by side */
   run.options.run.starts = 2;
   run.options.run.tolerance = 1e-2;
   polyad_ktensor_destroy(kept_run_model(&run, &both));
@@ -323,6 +327,7 @@ static void test_every_format(void **state) {
     const struct polyad_kernels *kernels = pd_kernels_find(format->name, "cuda");
     if (kernels == NULL || pd_walk_of(kernels, PD_OPS_MTTKRP) == NULL) continue;
     compare_runs(&whole, format->name, "auto", 16, FREE);
+    compare_runs(&whole, format->name, "auto", 16, NONNEGATIVE);
     ++count;
   }
   assert_true(count > 8);

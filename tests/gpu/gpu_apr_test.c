@@ -330,14 +330,16 @@ static void test_elementwise_steps(void **state) {
     const struct pd_linalg *linalg = steps.linalg;
     polyad_context *context = steps.context;
     assert_int_equal(linalg->kkt(context, steps.work, &steps.on_phi, &steps.on_b), POLYAD_OK);
-    assert_int_equal(linalg->multiply(context, steps.work, &steps.on_phi, 2 * most, &steps.on_b),
-                     POLYAD_OK);
+    assert_int_equal(
+        linalg->multiply(context, steps.work, &steps.on_phi, 2 * most, NULL, &steps.on_b),
+        POLYAD_OK);
     assert_int_equal(linalg->fetch(context, 1, &steps.work, &scalars), POLYAD_OK);
     assert_true(fabs(scalars[PD_SCALAR_KKT] - most) <= 2 * DBL_EPSILON * most);
     assert_true(scalars[PD_SCALAR_UPDATES] == 0); /* below the tolerance: nothing is done */
     expect_b(&steps, steps.b);
-    assert_int_equal(linalg->multiply(context, steps.work, &steps.on_phi, most / 2, &steps.on_b),
-                     POLYAD_OK);
+    assert_int_equal(
+        linalg->multiply(context, steps.work, &steps.on_phi, most / 2, NULL, &steps.on_b),
+        POLYAD_OK);
     for (size_t k = 0; k < count; ++k)
       steps.b[k] *= steps.phi[k];
     assert_int_equal(linalg->fetch(context, 1, &steps.work, &scalars), POLYAD_OK);

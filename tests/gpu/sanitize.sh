@@ -32,7 +32,7 @@ declare -A bug_of=([memcheck]=bounds [initcheck]=uninitialised [racecheck]=race 
 # Programs, and cases of theirs for which a sanitizer has the time (none: all cases are small).
 small=("mttkrp test_few_from_0" "mttkrp test_few_from_1" "mttkrp test_few_from_2" "hls test_few" "ttmc test_few" "build test_plan" "build test_few"
   "linalg test_operations" "linalg test_refined" "linalg test_residual" "phi test_few" "tucker test_odd_ranks" "completion test_few"
-  "mttkrp test_two_copies" "newton test_few" "apr test_elementwise_steps" "apr test_normalize" "hls test_ranges"
+  "mttkrp test_two_copies" "newton test_few" "apr test_elementwise_steps" "apr test_normalize" "apr_run test_few" "hls test_ranges"
   "build test_empty" "arrays test_values" "linalg test_copied_columns" "als test_few" "als test_few_ahead" "memory test_where_nothing_is_counted" "members test_cancelling"
   "stream kernels_agree_once" "half test_updates")
 # Ranks above 1,024 and millions of nonzeros, for the two tools that take no minutes for them.

@@ -128,16 +128,16 @@ static void multiply_changes_what_violates(void **state) {
   set(&s.x, 7, 2, 0.5);
   set(&s.phi, 7, 2, 1.5);
   double violation = kkt(&s);
-  OK(pd_cpu_linalg.multiply(s.context, s.work, &s.phi, nextafter(violation, 9), &s.x));
+  OK(pd_cpu_linalg.multiply(s.context, s.work, &s.phi, nextafter(violation, 9), NULL, &s.x));
   assert_true(get(&s.x, 7, 2) == 0.5); /* converged: nothing changes */
   assert_true(fetch(&s, PD_SCALAR_UPDATES) == 0);
   assert_true(kkt(&s) == violation);
-  OK(pd_cpu_linalg.multiply(s.context, s.work, &s.phi, violation, &s.x));
+  OK(pd_cpu_linalg.multiply(s.context, s.work, &s.phi, violation, NULL, &s.x));
   assert_true(get(&s.x, 7, 2) == 0.75);
   double first = 1 * pd_random_uniform(3, 1, 0), last = pd_random_uniform(3, 1, ROWS * RANK - 1);
   assert_true(get(&s.x, 0, 0) == first * get(&s.phi, 0, 0));
   assert_true(get(&s.x, ROWS - 1, RANK - 1) == last * get(&s.phi, ROWS - 1, RANK - 1));
-  OK(pd_cpu_linalg.multiply(s.context, s.work, &s.phi, violation, &s.x));
+  OK(pd_cpu_linalg.multiply(s.context, s.work, &s.phi, violation, NULL, &s.x));
   assert_true(fetch(&s, PD_SCALAR_UPDATES) == 2);
   assert_true(fetch(&s, PD_SCALAR_UPDATES) == 0); /* counted since the last fetch */
   finish(&s);

@@ -52,10 +52,23 @@ static __global__ void __launch_bounds__(THREADS)
     atomicMax(reinterpret_cast<unsigned long long *>(scalars + PD_GPU_KKT), most);
 }
 
+/* Notes what an inner iteration of a recorded loop has found, and whether another one follows. */
+__device__ static void note_inner(const pd_gpu_loop &loop, double violation, bool multiplies) {
+#if CUDART_VERSION >= PD_CUDA_LOOPS
+  loop.outcome[0] = violation;
+  if (multiplies) loop.outcome[1] += 1;
+  cudaGraphSetConditional(loop.handle, multiplies && loop.outcome[1] < loop.most);
+#endif
+}
+
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
-    multiply_unless(pd_gpu_matrix phi, double tolerance, pd_gpu_matrix b, double *scalars) {
-  if (scalars[PD_GPU_KKT] < tolerance) return;
+    multiply_unless(pd_gpu_matrix phi, double tolerance, pd_gpu_loop loop, pd_gpu_matrix b,
+                    double *scalars) {
+  bool multiplies = !(scalars[PD_GPU_KKT] < tolerance);
+  if (loop.outcome != nullptr && blockIdx.x == 0 && threadIdx.x == 0)
+    note_inner(loop, scalars[PD_GPU_KKT], multiplies);
+  if (!multiplies) return;
   const T *measure = static_cast<const T *>(phi.data);
   T *entry = static_cast<T *>(b.data);
   each_entry(phi, b, [&](int, uint64_t p, uint64_t q) { entry[q] *= measure[p]; });
@@ -91,12 +104,13 @@ extern "C" cudaError_t pd_gpu_kkt(struct pd_gpu_matrix phi, struct pd_gpu_matrix
 }
 
 extern "C" cudaError_t pd_gpu_multiply_unless(struct pd_gpu_matrix phi, double tolerance,
-                                              struct pd_gpu_matrix b, int processors,
-                                              double *scalars, cudaStream_t stream) {
+                                              struct pd_gpu_loop loop, struct pd_gpu_matrix b,
+                                              int processors, double *scalars,
+                                              cudaStream_t stream) {
   unsigned blocks = blocks_for(b.rows, processors);
   if (b.wide)
-    multiply_unless<double><<<blocks, THREADS, 0, stream>>>(phi, tolerance, b, scalars);
+    multiply_unless<double><<<blocks, THREADS, 0, stream>>>(phi, tolerance, loop, b, scalars);
   else
-    multiply_unless<float><<<blocks, THREADS, 0, stream>>>(phi, tolerance, b, scalars);
+    multiply_unless<float><<<blocks, THREADS, 0, stream>>>(phi, tolerance, loop, b, scalars);
   return cudaGetLastError();
 }

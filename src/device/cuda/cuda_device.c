@@ -342,5 +342,7 @@ const struct pd_device_functions pd_cuda_device_functions = {
     .record_begin = pd_cuda_record_begin,
     .record_end = pd_cuda_record_end,
     .replay = pd_cuda_replay,
+    .loop_begin = pd_cuda_loop_begin,
+    .loop_end = pd_cuda_loop_end,
     .record_release = pd_cuda_record_release,
 };

@@ -109,8 +109,8 @@ __global__ void __launch_bounds__(THREADS)
   const double *peak = job.peak, *lambda = job.lambda, *squares = job.squares;
   double *scalars = job.scalars;
   int rank = job.rank;
-  double total[4]; /* of the model, norms, largest entries, spreads */
-  sum_columns<4>(rank, total, [&](int r, double *term) {
+  double total[5]; /* of the model, norms, largest entries, weights of zero, spreads */
+  sum_columns<5>(rank, total, [&](int r, double *term) {
     double sum = 0;
     for (int s = (int)threadIdx.x % 32; s < rank; s += 32)
       sum += gram_product(grams, (size_t)r * rank + s, false) * lambda[s];
@@ -120,13 +120,15 @@ __global__ void __launch_bounds__(THREADS)
     term[0] = lambda[r] * sum;
     term[1] = sqrt(others * grams.gram[grams.count - 1][(size_t)r * rank + r]);
     term[2] = others * peak[r] * peak[r];
-    term[3] = squares != nullptr ? others * squares[r] : 0;
+    term[3] = lambda[r] == 0 ? 1 : 0;
+    term[4] = squares != nullptr ? others * squares[r] : 0;
   });
   if (threadIdx.x != 0) return;
   scalars[PD_GPU_MODEL] = total[0];
   scalars[PD_GPU_NORMS] = total[1];
   scalars[PD_GPU_PEAKS] = total[2];
-  if (squares != nullptr) scalars[PD_GPU_SPREAD] = total[3];
+  scalars[PD_GPU_CLIPPED] = total[3];
+  if (squares != nullptr) scalars[PD_GPU_SPREAD] = total[4];
 }
 
 /* One block: a warp per column. */

@@ -169,11 +169,14 @@ static polyad_status cuda_linalg_kkt(polyad_context *context, struct pd_linalg_w
 
 static polyad_status cuda_linalg_multiply(polyad_context *context, struct pd_linalg_work *work,
                                           const struct pd_matrix *phi, double tolerance,
-                                          struct pd_matrix *b) {
+                                          const struct pd_loop *loop, struct pd_matrix *b) {
+  struct pd_gpu_loop goes_on = {.outcome = NULL};
+  if (loop != NULL) goes_on = (struct pd_gpu_loop){loop->handle, loop->outcome, loop->most};
   PD_LINALG_ENTER(context, work);
   return PD_CUDA(context, state,
-                 pd_gpu_multiply_unless(pd_gpu_matrix_of(phi), tolerance, pd_gpu_matrix_of(b),
-                                        work->processors, work->scalars, stream));
+                 pd_gpu_multiply_unless(pd_gpu_matrix_of(phi), tolerance, goes_on,
+                                        pd_gpu_matrix_of(b), work->processors, work->scalars,
+                                        stream));
 }
 
 static polyad_status cuda_linalg_normalize(polyad_context *context, struct pd_linalg_work *work,
@@ -303,6 +306,7 @@ _Static_assert(
         (int)PD_SCALAR_FALLBACKS == (int)PD_GPU_FALLBACKS &&
         (int)PD_SCALAR_KEPT == (int)PD_GPU_KEPT && (int)PD_SCALAR_DAMPED == (int)PD_GPU_DAMPED &&
         (int)PD_SCALAR_NORMS == (int)PD_GPU_NORMS && (int)PD_SCALAR_PEAKS == (int)PD_GPU_PEAKS &&
+        (int)PD_SCALAR_CLIPPED == (int)PD_GPU_CLIPPED &&
         (int)PD_SCALAR_SPREAD == (int)PD_GPU_SPREAD &&
         (int)PD_SCALAR_RESIDUAL == (int)PD_GPU_RESIDUAL &&
         (int)PD_SCALAR_COVERED == (int)PD_GPU_COVERED &&

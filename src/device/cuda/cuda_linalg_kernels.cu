@@ -5,9 +5,6 @@
 enum { THREADS = 256, WARPS = THREADS / 32 };
 /* Sums are divided into blocks by the number of rows alone: as many as fill a large GPU. */
 enum { MOST_BLOCKS = 528 };
-/* Of a block, where rows lie in device memory. */
-enum { HALS_WARPS = 3 };
-static_assert(HALS_WARPS * MOST_BLOCKS <= 2 * PD_GPU_RANK_WIDE, "pd_gpu_rows::room holds the rows");
 
 /* ---- passes over rows -------------------------------------------------------------------------
  */
@@ -356,40 +353,6 @@ template <typename T> static void multiply_in_pieces(const pd_gpu_rows &job, cud
   } while (first < job.x.rows);
 }
 
-/* A warp per row; the row lies in shared memory, or in device memory where that would hold few. */
-template <typename T> static __global__ void hals(const __grid_constant__ pd_gpu_rows job) {
-  extern __shared__ double shared[];
-  const pd_gpu_matrix &m = job.m, &x = job.x, &before = job.before;
-  const double *__restrict__ v = job.v;
-  int rank = x.rank, lane = threadIdx.x % 32, warps = blockDim.x / 32;
-  int warp = (int)threadIdx.x / 32, wide = rank > PD_GPU_RANK_WIDE;
-  double *row = wide ? job.room + (size_t)(blockIdx.x * warps + warp) * rank : shared + warp * rank;
-  for (uint64_t i = (uint64_t)blockIdx.x * warps + threadIdx.x / 32; i < x.rows;
-       i += (uint64_t)gridDim.x * warps) {
-    const T *in = static_cast<const T *>(m.data) + i * m.stride;
-    const T *old = static_cast<const T *>(before.data) + i * before.stride;
-    T *out = static_cast<T *>(x.data) + i * x.stride;
-    for (int r = lane; r < rank; r += 32)
-      row[r] = (double)old[r] * job.weights[r];
-    __syncwarp();
-    for (int r = 0; r < rank; ++r) {
-      const double *line = v + (size_t)r * rank;
-      double diagonal = line[r], product = 0;
-      if (!(diagonal > 0)) continue;
-      for (int s = lane; s < rank; s += 32)
-        product += row[s] * line[s];
-      for (int step = 16; step > 0; step /= 2)
-        product += __shfl_xor_sync(0xffffffffu, product, step);
-      __syncwarp();
-      if (lane == 0) row[r] = fmax(0.0, row[r] + ((double)in[r] - product) / diagonal);
-      __syncwarp();
-    }
-    for (int r = lane; r < rank; r += 32)
-      out[r] = (T)(row[r] / divisor(job.scaling, job.weights[r], job.peak[r]));
-    __syncwarp();
-  }
-}
-
 static size_t row_bytes(int rank, bool with_tile) {
   return sizeof(double) * (size_t)rank * (size_t)(4 + (with_tile ? tile_rows(rank) : 0));
 }
@@ -420,19 +383,6 @@ extern "C" cudaError_t pd_gpu_column_sums(struct pd_gpu_matrix m, struct pd_gpu_
     column_sums<double><<<grid, THREADS, bytes, stream>>>(m, x, slices, sums);
   else
     column_sums<float><<<grid, THREADS, bytes, stream>>>(m, x, slices, sums);
-  return cudaGetLastError();
-}
-
-extern "C" cudaError_t pd_gpu_hals(const struct pd_gpu_rows *rows, cudaStream_t stream) {
-  int rank = rows->x.rank, wide = rank > PD_GPU_RANK_WIDE;
-  int warps = wide ? (int)HALS_WARPS : 4096 / rank > 8 ? 8 : 4096 / rank;
-  uint64_t wanted = (rows->x.rows + (uint64_t)warps - 1) / (uint64_t)warps, most = MOST_BLOCKS;
-  unsigned blocks = (unsigned)(wanted < 1 ? 1 : wanted < most ? wanted : most);
-  size_t bytes = wide ? 0 : sizeof(double) * (size_t)warps * (size_t)rank;
-  if (rows->x.wide)
-    hals<double><<<blocks, (unsigned)warps * 32, bytes, stream>>>(*rows);
-  else
-    hals<float><<<blocks, (unsigned)warps * 32, bytes, stream>>>(*rows);
   return cudaGetLastError();
 }
 

@@ -25,6 +25,9 @@ enum {
   PD_GPU_RESIDUAL_BLOCKS = 2048
 };
 
+/** The first version of CUDA whose graphs have loops that kernels end. */
+#define PD_CUDA_LOOPS 12040
+
 /** Device scalars: those of pd_scalar, by their numbers, then these. */
 enum {
   PD_GPU_FALLBACKS = 0,
@@ -34,18 +37,19 @@ enum {
   PD_GPU_MODEL = 4,
   PD_GPU_NORMS = 5,
   PD_GPU_PEAKS = 6,
-  PD_GPU_SPREAD = 7,
-  PD_GPU_RESIDUAL = 8,
-  PD_GPU_COVERED = 9,
-  PD_GPU_KKT = 10,
-  PD_GPU_UPDATES = 11,
-  PD_GPU_SHIFTED = 12,
-  PD_GPU_MASS = 13,
-  PD_GPU_NOT_FINITE = 14,
-  PD_GPU_FAILED = 15,
-  PD_GPU_PULLS = 16,   /* whether the inverse is a damped one */
-  PD_GPU_REFINES = 17, /* whether the inverse alone would lose digits of a solution in double */
-  PD_GPU_SCALARS = 18
+  PD_GPU_CLIPPED = 7,
+  PD_GPU_SPREAD = 8,
+  PD_GPU_RESIDUAL = 9,
+  PD_GPU_COVERED = 10,
+  PD_GPU_KKT = 11,
+  PD_GPU_UPDATES = 12,
+  PD_GPU_SHIFTED = 13,
+  PD_GPU_MASS = 14,
+  PD_GPU_NOT_FINITE = 15,
+  PD_GPU_FAILED = 16,
+  PD_GPU_PULLS = 17,   /* whether the inverse is a damped one */
+  PD_GPU_REFINES = 18, /* whether the inverse alone would lose digits of a solution in double */
+  PD_GPU_SCALARS = 19
 };
 
 /** A factor matrix. */
@@ -216,9 +220,15 @@ cudaError_t pd_gpu_weigh(struct pd_gpu_matrix phi, double kappa, double kappa_to
                          double *scalars, cudaStream_t stream);
 cudaError_t pd_gpu_kkt(struct pd_gpu_matrix phi, struct pd_gpu_matrix b, int processors,
                        double *scalars, cudaStream_t stream);
+/** struct pd_loop as kernels get it; outcome NULL: there is none. */
+struct pd_gpu_loop {
+  uint64_t handle;
+  double *outcome;
+  int most;
+};
 cudaError_t pd_gpu_multiply_unless(struct pd_gpu_matrix phi, double tolerance,
-                                   struct pd_gpu_matrix b, int processors, double *scalars,
-                                   cudaStream_t stream);
+                                   struct pd_gpu_loop loop, struct pd_gpu_matrix b, int processors,
+                                   double *scalars, cudaStream_t stream);
 
 #ifdef __cplusplus
 }

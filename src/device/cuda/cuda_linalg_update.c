@@ -141,15 +141,17 @@ static polyad_status prepare_all(polyad_context *context, int runs, const struct
                                  cudaStream_t stream) {
   struct pd_cuda_state *state = pd_cuda_state_of(updates->work->device);
   struct pd_gpu_inversion jobs[PD_RUNS_AT_ONCE];
+  bool inverts = !updates->sweeps;
   for (int k = 0; k < runs; ++k) {
     const struct pd_update *update = &updates[k];
     struct pd_gpu_grams chosen =
         pd_gpu_grams_of(update->count, update->grams, update->skip, update->ridge);
     jobs[k] = inversion_of(update, &chosen);
-    if (update->work->rank > PD_GPU_RANK_SMALL)
+    if (update->work->rank > PD_GPU_RANK_SMALL || !inverts)
       PD_TRY(PD_CUDA(context, state,
                      pd_gpu_hadamard(&chosen, update->work->rank, update->v->data, stream)));
   }
+  if (!inverts) return POLYAD_OK;
   return PD_CUDA(context, state, pd_gpu_invert(jobs, runs, stream));
 }
 

@@ -68,6 +68,7 @@ static polyad_status instantiate(polyad_context *context, struct pd_cuda_state *
 polyad_status pd_cuda_record_end(polyad_context *context, const struct pd_device *device, bool keep,
                                  void **record) {
   struct pd_cuda_state *state = pd_cuda_state_of(device);
+  pd_cuda_loop_leave();
   cudaStream_t stream = pd_cuda_recording;
   cudaGraph_t graph = NULL;
   *record = NULL;

@@ -89,6 +89,11 @@ polyad_status pd_cuda_record_end(polyad_context *context, const struct pd_device
                                  void **record);
 polyad_status pd_cuda_replay(polyad_context *context, const struct pd_device *device, void *record);
 void pd_cuda_record_release(polyad_context *context, const struct pd_device *device, void *record);
+polyad_status pd_cuda_loop_begin(polyad_context *context, const struct pd_device *device,
+                                 struct pd_loop *loop);
+polyad_status pd_cuda_loop_end(polyad_context *context, const struct pd_device *device);
+/** Ends a loop that a failure has left open; nothing where there is none. */
+void pd_cuda_loop_leave(void);
 
 /** Short forms for formats and linalg, which keep several arrays on a device. */
 polyad_status pd_cuda_allocate(polyad_context *context, const struct pd_device *device,

@@ -322,10 +322,10 @@ static polyad_status opencl_linalg_kkt(polyad_context *context, struct pd_linalg
 
 static polyad_status opencl_linalg_multiply(polyad_context *context, struct pd_linalg_work *work,
                                             const struct pd_matrix *phi, double tolerance,
-                                            struct pd_matrix *b) {
+                                            const struct pd_loop *loop, struct pd_matrix *b) {
   struct pd_matrix host[2];
   PD_TRY(take_matrices(context, work, 2, LIST(phi, b), host));
-  PD_TRY(host_linalg()->multiply(context, work->host, &host[0], tolerance, &host[1]));
+  PD_TRY(host_linalg()->multiply(context, work->host, &host[0], tolerance, loop, &host[1]));
   return give(context, work, &host[1], b);
 }
 

@@ -100,6 +100,15 @@ static polyad_status twotree_cuda_sum_nonzeros(polyad_context *context,
   return status;
 }
 
+/* The modes whose factors the partial rows of a side are made from. */
+static uint64_t rests_on(const struct pd_twotree *twotree, int s) {
+  const struct pd_twotree_modes *modes = &twotree->side[s].modes;
+  uint64_t others = 0;
+  for (int k = 0; k < modes->others; ++k)
+    others |= UINT64_C(1) << modes->other[k];
+  return others;
+}
+
 /* Makes the partial rows of a side anew where they are of other factors. */
 static polyad_status make_partial_rows(polyad_context *context, const struct pd_twotree *twotree,
                                        struct twotree_cuda_scratch *scratch, int s,
@@ -108,15 +117,31 @@ static polyad_status make_partial_rows(polyad_context *context, const struct pd_
   const struct pd_matrix *inputs[POLYAD_MAX_ORDER] = {&scratch->rows[s]};
   const struct pd_call call = {
       .op = PD_MTTKRP, .mode = 0, .factors = inputs, .out = &scratch->rows[s]};
-  uint64_t rests_on = 0;
-  for (int k = 0; k < modes->others; ++k) {
+  for (int k = 0; k < modes->others; ++k)
     inputs[1 + k] = factors[modes->other[k]];
-    rests_on |= UINT64_C(1) << modes->other[k];
-  }
-  if (pd_versions_hold(&scratch->made[s], factors, rests_on)) return POLYAD_OK;
+  if (pd_versions_hold(&scratch->made[s], factors, rests_on(twotree, s))) return POLYAD_OK;
   PD_TRY(twotree_cuda_sum_nonzeros(context, twotree, scratch, s, &call));
-  pd_versions_set(&scratch->made[s], factors, rests_on);
+  pd_versions_set(&scratch->made[s], factors, rests_on(twotree, s));
   return POLYAD_OK;
+}
+
+static uint64_t twotree_cuda_kept(const void *storage, const void *workspace,
+                                  const struct pd_matrix *const *factors) {
+  const struct pd_twotree *twotree = storage;
+  const struct twotree_cuda_scratch *scratch = workspace;
+  uint64_t which = 0;
+  for (int s = 0; s < twotree->sides; ++s)
+    if (pd_versions_hold(&scratch->made[s], factors, rests_on(twotree, s)))
+      which |= UINT64_C(1) << s;
+  return which;
+}
+
+static void twotree_cuda_keep(const void *storage, void *workspace,
+                              const struct pd_matrix *const *factors, uint64_t which) {
+  const struct pd_twotree *twotree = storage;
+  struct twotree_cuda_scratch *scratch = workspace;
+  for (int s = 0; s < twotree->sides; ++s)
+    if ((which >> s & 1) != 0) pd_versions_set(&scratch->made[s], factors, rests_on(twotree, s));
 }
 
 static polyad_status twotree_cuda_run(polyad_context *context, const void *storage, void *workspace,
@@ -197,6 +222,7 @@ const struct polyad_kernels pd_twotree_kernels_cuda = {
     .device = "cuda",
     .walks = {&twotree_cuda_rows},
     .sum_depth = twotree_cuda_sum_depth,
-    .keeps_rows = true,
+    .kept = twotree_cuda_kept,
+    .keep = twotree_cuda_keep,
     .device_bytes = twotree_cuda_device_bytes,
 };
