@@ -198,7 +198,8 @@ cleanup:
   return status;
 }
 
-/* Scheme 1 sorts by partition, scheme 2 by output index; both keep the tensor's order besides. */
+/* Scheme 1 sorts by partition, and within it by output index, which the paper does not say; scheme
+ * 2 by output index. Both keep the tensor's order besides. */
 polyad_status pd_modecopy_build_paper(polyad_context *context, const struct pd_modecopy_job *job) {
   polyad_status status = POLYAD_OK;
   const polyad_tensor *tensor = job->tensor;
@@ -216,9 +217,10 @@ polyad_status pd_modecopy_build_paper(polyad_context *context, const struct pd_m
   if (copy->scheme == 1) {
     PD_TRY_CLEANUP(PD_NEW(context, tensor->dims[job->mode], &part));
     PD_TRY_CLEANUP(deal_rows(context, job, copy, part));
-    bits = sorting.part_bits = pd_index_bits((uint64_t)partitions);
-    if (bits > 0) sorting.part = part;
-    pd_layout_skip(&sorting.layout, bits);
+    sorting.part_bits = pd_index_bits((uint64_t)partitions);
+    if (sorting.part_bits > 0) sorting.part = part;
+    pd_layout_skip(&sorting.layout, sorting.part_bits);
+    bits += sorting.part_bits;
   } else {
     for (int k = 0; k <= partitions; ++k)
       copy->part_start[k] =

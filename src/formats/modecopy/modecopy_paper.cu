@@ -1,36 +1,44 @@
 /* Algorithm 2 of paper B: a block of R x P threads computes one partition, P nonzeros at a time,
  * one thread per nonzero and column. Scheme 1 updates rows that no other block touches
  * (block-scope atomics), scheme 2 rows of all blocks (device-scope atomics). The output is zeroed
- * before. When R x P exceeds the limit of a block, a thread takes several columns. */
+ * before. Of what the text leaves open: the nonzeros of a partition are ordered by rows in both
+ * schemes, and a thread keeps the sum of a row to itself until the next row begins. When R x P
+ * exceeds the limit of a block, a thread takes several columns, one after the other. */
 #include "formats/modecopy/modecopy_launch.h"
-
-template <bool GLOBAL> struct Update;
-template <> struct Update<false> {
-  template <typename T> __device__ static void add(T *to, T value) { atomicAdd_block(to, value); }
-};
-template <> struct Update<true> {
-  template <typename T> __device__ static void add(T *to, T value) { atomicAdd(to, value); }
-};
+#include "formats/ordered/column_sum.cuh"
 
 __device__ static __forceinline__ uint32_t index_of(const struct pd_gpu_field &field, uint64_t p) {
   return (__ldg(field.plane + p) >> field.shift) & field.mask;
 }
 
+/* Column r of the thread's nonzeros. */
+template <typename T, bool GLOBAL>
+__device__ static void sum_column(const struct pd_gpu_paper &a, int r) {
+  uint64_t end = a.part_start[blockIdx.x + 1], step = blockDim.y;
+  ColumnSum<T, GLOBAL> column = {static_cast<T *>(const_cast<void *>(a.output.factor)) + r};
+  for (uint64_t p = a.part_start[blockIdx.x] + threadIdx.y; p < end; p += COLUMN_AHEAD * step) {
+    uint64_t row[COLUMN_AHEAD];
+    T product[COLUMN_AHEAD];
+#pragma unroll
+    for (int k = 0; k < COLUMN_AHEAD; ++k) {
+      uint64_t q = p + k * step < end ? p + k * step : p;
+      row[k] = index_of(a.output, q) * a.output.stride;
+      product[k] = __ldg(static_cast<const T *>(a.values) + q);
+      for (int w = 0; w < a.inputs; ++w)
+        product[k] *= __ldg(static_cast<const T *>(a.field[w].factor) +
+                            index_of(a.field[w], q) * a.field[w].stride + r);
+    }
+#pragma unroll
+    for (int k = 0; k < COLUMN_AHEAD; ++k)
+      if (p + k * step < end) column.add(row[k], product[k]);
+  }
+  column.end();
+}
+
 template <typename T, bool GLOBAL>
 __device__ static void run_partition(const struct pd_gpu_paper &a) {
-  uint64_t end = a.part_start[blockIdx.x + 1];
-  T *out = static_cast<T *>(const_cast<void *>(a.output.factor));
-  for (uint64_t p = a.part_start[blockIdx.x] + threadIdx.y; p < end; p += blockDim.y) {
-    T value = __ldg(static_cast<const T *>(a.values) + p);
-    uint64_t row = index_of(a.output, p) * a.output.stride;
-    for (int r = (int)threadIdx.x; r < a.rank; r += (int)blockDim.x) {
-      T product = value;
-      for (int w = 0; w < a.inputs; ++w)
-        product *= __ldg(static_cast<const T *>(a.field[w].factor) +
-                         index_of(a.field[w], p) * a.field[w].stride + r);
-      Update<GLOBAL>::add(out + row + r, product);
-    }
-  }
+  for (int r = (int)threadIdx.x; r < a.rank; r += (int)blockDim.x)
+    sum_column<T, GLOBAL>(a, r);
 }
 
 template <typename T>
