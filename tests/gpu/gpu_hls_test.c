@@ -156,6 +156,26 @@ static void test_every_rank(void **state) {
                  (polyad_compute)compute, 78, variants[v], ranks[r], false);
 }
 
+/* So many tiles that a block sums several, from factors packed before: what other tests' tensors
+ * are too small for. */
+static void test_many_tiles(void **state) {
+  (void)state;
+  static const struct mixture of_mttkrp = {3, {700, 600, 500}, 8000, 90, 20000};
+  static const struct mixture of_chain = {3, {300, 200, 160}, 1100, 90, 20000};
+  for (int compute = POLYAD_COMPUTE_F16; compute <= POLYAD_COMPUTE_TF32; ++compute)
+    for (int chain = 0; chain < 2; ++chain) {
+      struct held held;
+      struct hls_problem problem;
+      assert_true(hold(chain ? &of_chain : &of_mttkrp, POLYAD_F32, (polyad_compute)compute, 78,
+                       "auto", &held));
+      assert_true(held.hls->tiles > (chain ? 700 : 6000));
+      hls_problem_make(held.context, held.hls, 16, false, &problem);
+      compare(&held, &problem, chain, "auto");
+      hls_problem_free(&problem);
+      drop(&held);
+    }
+}
+
 /* Two small tensors: what compute-sanitizer has the time for. */
 static void test_few(void **state) {
   (void)state;
@@ -258,4 +278,5 @@ static void test_cp_als(void **state) {
 
 GPU_TESTS(cmocka_unit_test(test_every_rank), cmocka_unit_test(test_every_order),
           cmocka_unit_test(test_same_bits), cmocka_unit_test(test_ranges),
-          cmocka_unit_test(test_cp_als), cmocka_unit_test(test_few))
+          cmocka_unit_test(test_cp_als), cmocka_unit_test(test_many_tiles),
+          cmocka_unit_test(test_few))

@@ -4,7 +4,8 @@
  * slices 2 w and 2 w + 1 and keeps 16 Q x 16 P numbers of each output row in registers for the
  * whole segment: K' X(s)' is made with mma.sync, rounded, and is the left operand of the product
  * with J as it lies. A warp takes an item of single nonzeros; a lane has one column of the last
- * mode and 16 of the first.
+ * mode and 16 of the first; where no more columns are wanted than that, half a warp has them all,
+ * and the halves take every other nonzero each.
  *
  * More modes: a warp per segment adds each product, times every combination of the other modes'
  * columns, to the segment's sums in memory, which no other warp touches. */
@@ -29,7 +30,48 @@ __device__ __forceinline__ void put_chain(const struct pd_hls_run &a, uint32_t s
   if (row < a.input[a.mode].dim) atomicAdd(a.sums + row * a.columns + column, sum);
 }
 
+/* The fragments of a tile, a warp each: Q of k, then P of j. */
 template <class V, int Q, int P>
+__device__ __forceinline__ void make_chain_fragments(const struct pd_hls_run &a, uint32_t tile,
+                                                     int first_k, int first_j,
+                                                     OwnFragments<V> *own) {
+  static_assert(Q + P <= OwnFragments<V>::MOST && Q + P <= PD_HLS_CHAIN_THREADS / 32,
+                "there is a place and a warp for each");
+  int f = (int)(threadIdx.x / 32);
+  if (f >= Q + P) return;
+  int mode = f < Q ? a.mode_k : a.mode_j;
+  own->make(a.input[mode], tile_index(a, mode, tile), f < Q ? first_k + f : first_j + f - Q,
+            threadIdx.x % 32, f);
+}
+
+/* What a block has of the factors of one tile. */
+template <class V, int Q, int P> struct ChainFactors {
+  Fragment<V> k[Q], j[P];
+
+  __device__ void load(const struct pd_hls_run &a, uint32_t tile, int first_k, int first_j,
+                       uint32_t lane) {
+    const struct pd_hls_input &in_k = a.input[a.mode_k], &in_j = a.input[a.mode_j];
+    uint64_t tile_k = tile_index(a, a.mode_k, tile), tile_j = tile_index(a, a.mode_j, tile);
+#pragma unroll
+    for (int q = 0; q < Q; ++q)
+      k[q].load(in_k.fragment, tile_k * (uint64_t)in_k.blocks + (uint64_t)(first_k + q), lane);
+#pragma unroll
+    for (int p = 0; p < P; ++p)
+      j[p].load(in_j.fragment, tile_j * (uint64_t)in_j.blocks + (uint64_t)(first_j + p), lane);
+  }
+
+  __device__ void load(const OwnFragments<V> &own, uint32_t lane) {
+#pragma unroll
+    for (int q = 0; q < Q; ++q)
+      k[q] = own.load(q, lane);
+#pragma unroll
+    for (int p = 0; p < P; ++p)
+      j[p] = own.load(Q + p, lane);
+  }
+};
+
+/* OWN: the segment is one tile, and its fragments are made where a second tile would lie. */
+template <class V, int Q, int P, bool OWN>
 __device__ void chain_segment(const struct pd_hls_run &a, uint32_t segment, int first_k,
                               int first_j, typename V::Stored *cells) {
   const struct pd_hls_input &in_k = a.input[a.mode_k], &in_j = a.input[a.mode_j];
@@ -45,22 +87,24 @@ __device__ void chain_segment(const struct pd_hls_run &a, uint32_t segment, int 
         for (int w = 0; w < 8; ++w)
           sum[i][q][p][w / 4][w % 4] = 0;
   uint32_t begin = segment, end = segment + 1, tile = segment;
-  if (!a.atomic) {
+  if (!OWN && !a.atomic) {
     begin = a.segment_start[segment];
     end = a.segment_start[segment + 1];
   }
+  OwnFragments<V> *own = reinterpret_cast<OwnFragments<V> *>(cells + PD_HLS_CELLS);
   for (uint32_t place = begin; place < end; ++place) {
-    if (!a.atomic) tile = __ldg(a.tile_order + place);
-    uint64_t tile_k = tile_index(a, a.mode_k, tile), tile_j = tile_index(a, a.mode_j, tile);
-    Fragment<V> k[Q], j[P];
-#pragma unroll
-    for (int q = 0; q < Q; ++q)
-      k[q].load(in_k.fragment, tile_k * (uint64_t)in_k.blocks + (uint64_t)(first_k + q), lane);
-#pragma unroll
-    for (int p = 0; p < P; ++p)
-      j[p].load(in_j.fragment, tile_j * (uint64_t)in_j.blocks + (uint64_t)(first_j + p), lane);
+    if (OWN || !a.atomic) tile = __ldg(a.tile_order + place);
     typename V::Stored *here = cells + (place - begin) % 2 * PD_HLS_CELLS;
-    expand_by_block<V, PD_HLS_CHAIN_THREADS / 32>(a, tile, here);
+    ChainFactors<V, Q, P> factors;
+    if (OWN) {
+      Share share = load_share(a, tile, lane);
+      make_chain_fragments<V, Q, P>(a, tile, first_k, first_j, own);
+      expand_by_block<V, PD_HLS_CHAIN_THREADS / 32>(a, share, here);
+      factors.load(*own, lane);
+    } else {
+      factors.load(a, tile, first_k, first_j, lane);
+      expand_by_block<V, PD_HLS_CHAIN_THREADS / 32>(a, load_share(a, tile, lane), here);
+    }
 #pragma unroll
     for (uint32_t i = 0; i < 2; ++i) {
       typename V::Pair x[2][2], left[PD_HLS_PAIRS];
@@ -68,17 +112,17 @@ __device__ void chain_segment(const struct pd_hls_run &a, uint32_t segment, int 
 #pragma unroll
       for (int q = 0; q < Q; ++q) {
         float d[2][4];
-        times_slice<V>(d, k[q], x);
+        times_slice<V>(d, factors.k[q], x);
         as_left<V>(d, left);
 #pragma unroll
         for (int p = 0; p < P; ++p) {
-          times_right<V>(sum[i][q][p][0], left, j[p], 0);
-          times_right<V>(sum[i][q][p][1], left, j[p], 1);
+          times_right<V>(sum[i][q][p][0], left, factors.j[p], 0);
+          times_right<V>(sum[i][q][p][1], left, factors.j[p], 1);
         }
       }
     }
   }
-  uint64_t tile_row = a.atomic ? tile_index(a, a.mode, tile) : 0;
+  uint64_t tile_row = !OWN && a.atomic ? tile_index(a, a.mode, tile) : 0;
 #pragma unroll
   for (int q = 0; q < Q; ++q)
 #pragma unroll
@@ -89,7 +133,9 @@ __device__ void chain_segment(const struct pd_hls_run &a, uint32_t segment, int 
         int column =
             (first_j + p) * PD_HLS_BLOCK + (w / 4) * 8 + (int)pd_hls_product_column(lane, w % 4);
         if (row >= in_k.rank || column >= in_j.rank) continue;
-        float scale = in_k.scale[row] * in_j.scale[column];
+        float scale =
+            OWN ? own->scale[q][row % PD_HLS_BLOCK] * own->scale[Q + p][column % PD_HLS_BLOCK]
+                : in_k.scale[row] * in_j.scale[column];
         uint64_t at = (uint64_t)row * (uint64_t)in_j.rank + (uint64_t)column;
 #pragma unroll
         for (uint32_t i = 0; i < 2; ++i)
@@ -171,23 +217,84 @@ __device__ void chain_item(const struct pd_hls_run &a, uint32_t item, uint32_t p
     if (place.first + f < in0.rank) to[(uint64_t)(place.first + f) * (uint64_t)in1.rank] = sum[f];
 }
 
+/* An item where half a warp covers the row of the output, of at most 16 x 16 numbers: the halves
+ * take every other nonzero each, and their sums are added at the end. As in sparse_item() no branch
+ * stands between one nonzero's loads and the next: beyond the end there is the item's last nonzero
+ * times 0, beyond the columns the first ones. */
+template <class V>
+__device__ void chain_item_by_halves(const struct pd_hls_run &a, uint32_t item, uint32_t lane) {
+  typedef typename V::Sum S;
+  const struct pd_hls_input &in0 = a.input[a.input_mode[0]], &in1 = a.input[a.input_mode[1]];
+  uint64_t begin = a.item_start[item], end = a.item_start[item + 1];
+  int column = (int)lane % 16, half = (int)lane / 16;
+  int from = column < in1.rank ? column : 0;
+  S sum[16];
+#pragma unroll
+  for (int f = 0; f < 16; ++f)
+    sum[f] = 0;
+  for (uint64_t base = begin; base < end; base += 32) {
+    Nonzero<V, 2> mine;
+    mine.load(a, base + lane < end ? base + lane : end - 1);
+    if (base + lane >= end) mine.x = 0;
+    int count = end - base < 32 ? (int)(end - base) : 32;
+#pragma unroll 4
+    for (int turn = 0; turn < count; turn += 2) {
+      S x = __shfl_sync(0xffffffffu, mine.x, turn + half);
+      uint32_t index0 = __shfl_sync(0xffffffffu, mine.index[0], turn + half);
+      uint32_t index1 = __shfl_sync(0xffffffffu, mine.index[1], turn + half);
+      S times = x * __ldg(static_cast<const S *>(in1.rows) +
+                          (uint64_t)index1 * (uint32_t)in1.stride + from);
+      const S *first = static_cast<const S *>(in0.rows) + (uint64_t)index0 * (uint32_t)in0.stride;
+#pragma unroll
+      for (int f = 0; f < 16; f += 4) {
+        Four<S> four = load_four(first + (f < in0.width ? f : 0));
+#pragma unroll
+        for (int e = 0; e < 4; ++e)
+          sum[f + e] += times * four.v[e];
+      }
+    }
+  }
+  S *to = static_cast<S *>(a.sparse_sums) + (uint64_t)item * a.columns + (uint64_t)column;
+#pragma unroll
+  for (int f = 0; f < 8; ++f) {
+    S low = sum[f] + __shfl_xor_sync(0xffffffffu, sum[f], 16);
+    S high = sum[f + 8] + __shfl_xor_sync(0xffffffffu, sum[f + 8], 16);
+    int row = f + 8 * half;
+    if (row < in0.rank && column < in1.rank)
+      to[(uint64_t)row * (uint64_t)in1.rank] = half != 0 ? high : low;
+  }
+}
+
+/* Blocks that a multiprocessor is to hold, which bounds the registers. An item by halves needs more
+ * of them than four blocks leave; many tiles want the four blocks, so that it keeps a few in memory
+ * there. */
+template <class V, int Q, int P, bool OWN>
+constexpr int CHAIN_BLOCKS = Q *P == 4                         ? 2
+                             : sizeof(typename V::Stored) == 4 ? (Q *P == 1 ? 3 : 2)
+                             : Q *P == 1 && !OWN               ? 4
+                                                               : 3;
+
 /* Blocks below dense_blocks take tiles, the others single nonzeros. */
-template <class V, int Q, int P>
-__global__ void __launch_bounds__(PD_HLS_CHAIN_THREADS)
+template <class V, int Q, int P, bool OWN>
+__global__ void __launch_bounds__(PD_HLS_CHAIN_THREADS, CHAIN_BLOCKS<V, Q, P, OWN>)
     hls_chain(const __grid_constant__ struct pd_hls_run a) {
   __shared__ uint4 memory[2 * PD_HLS_CELLS * sizeof(typename V::Stored) / sizeof(uint4)];
   if (blockIdx.x < a.dense_blocks) {
     uint32_t part = blockIdx.x % a.dense_parts;
     uint32_t parts_k = (uint32_t)(a.input[a.mode_k].blocks / Q);
-    chain_segment<V, Q, P>(a, blockIdx.x / a.dense_parts, (int)(part % parts_k) * Q,
-                           (int)(part / parts_k) * P,
-                           reinterpret_cast<typename V::Stored *>(memory));
+    chain_segment<V, Q, P, OWN>(a, blockIdx.x / a.dense_parts, (int)(part % parts_k) * Q,
+                                (int)(part / parts_k) * P,
+                                reinterpret_cast<typename V::Stored *>(memory));
     return;
   }
   uint64_t unit =
       (uint64_t)(blockIdx.x - a.dense_blocks) * (PD_HLS_CHAIN_THREADS / 32) + threadIdx.x / 32;
   uint32_t item = (uint32_t)(unit / a.sparse_parts);
-  if (item < a.items) chain_item<V>(a, item, (uint32_t)(unit % a.sparse_parts), threadIdx.x % 32);
+  if (item >= a.items) return;
+  if (Q == 1 && P == 1 && !a.atomic) /* at most 16 columns of both modes */
+    chain_item_by_halves<V>(a, item, threadIdx.x % 32);
+  else
+    chain_item<V>(a, item, (uint32_t)(unit % a.sparse_parts), threadIdx.x % 32);
 }
 
 /* ---- more modes ------------------------------------------------------------------------------ */
@@ -371,7 +478,10 @@ static cudaError_t launch_chain(struct pd_hls_run run, cudaStream_t stream) {
   uint64_t blocks = run.dense_blocks + chain_blocks(&run, PD_HLS_CHAIN_THREADS / 32);
   if (blocks == 0) return cudaSuccess;
   if (blocks > INT32_MAX) return cudaErrorInvalidConfiguration;
-  hls_chain<V, Q, P><<<(unsigned)blocks, PD_HLS_CHAIN_THREADS, 0, stream>>>(run);
+  if (run.own_fragments)
+    hls_chain<V, Q, P, true><<<(unsigned)blocks, PD_HLS_CHAIN_THREADS, 0, stream>>>(run);
+  else
+    hls_chain<V, Q, P, false><<<(unsigned)blocks, PD_HLS_CHAIN_THREADS, 0, stream>>>(run);
   return cudaGetLastError();
 }
 

@@ -1,5 +1,5 @@
-/* "hls" on a GPU: uploading, scratch memory, launching. One call packs the factors, runs tiles and
- * single nonzeros, and adds up their sums. */
+/* "hls" on a GPU: uploading, scratch memory, launching. One call packs the factors, where blocks do
+ * not make the fragments that they need, runs tiles and single nonzeros, and adds up their sums. */
 #include "device/cuda/cuda_sum.h"
 #include "formats/hls/hls_launch.h"
 #include "formats/hls/hls_schedule.h"
@@ -10,7 +10,7 @@ struct scratch {
   struct pd_scratch base;
   const struct pd_hls *hls;
   enum pd_hls_kernel kernel;
-  bool chain;
+  bool chain, own_fragments;
   uint64_t ranks[PD_HLS_MAX_ORDER];
   struct pd_hls_schedule schedule[PD_HLS_MAX_ORDER];
   void *fragment[PD_HLS_MAX_ORDER], *copy[PD_HLS_MAX_ORDER];
@@ -65,6 +65,15 @@ static uint64_t hls_cuda_item_of(const struct scratch *scratch, int processors) 
   return each < least ? least : each;
 }
 
+/* Whether blocks make the fragments of their tiles: where each has one tile at most. Packing whole
+ * factors before takes longer than the kernel there; where a block sums several tiles, each would
+ * wait for its rows anew. Chains of more than three modes read packed fragments. */
+static bool makes_own_fragments(const struct scratch *scratch, int processors) {
+  const struct pd_hls *hls = scratch->hls;
+  return !hls->scheme.atomic && (!scratch->chain || hls->order == PD_HLS_SPAN) &&
+         hls_cuda_segment_of(scratch, processors) == 1;
+}
+
 /* Whether kernels need a padded copy of a factor's rows. */
 static bool needs_copy(const struct scratch *scratch, int mode) {
   polyad_type type = scratch->hls->type;
@@ -93,7 +102,7 @@ static polyad_status allocate_factors(polyad_context *context, struct scratch *s
       scratch->columns_each = blocks * PD_HLS_BLOCK;
     uint64_t pairs =
         pd_mul_saturated(pd_hls_tiles_along(hls->dims[n]) * blocks, PD_HLS_LANES * PD_HLS_PAIRS);
-    if (hls->place[n] >= 0 && hls->tiles > 0)
+    if (hls->place[n] >= 0 && hls->tiles > 0 && !scratch->own_fragments)
       PD_TRY(PD_CUDA_SCRATCH(context, &scratch->base, pairs, pair, &scratch->fragment[n]));
     uint64_t numbers = pd_mul_saturated(hls->dims[n], copy_width(scratch->ranks[n]));
     if (needs_copy(scratch, n))
@@ -144,6 +153,7 @@ static polyad_status hls_cuda_create(polyad_context *context, const struct pd_hl
   scratch->kernel = kernel_of(hls);
   scratch->chain = chain;
   memcpy(scratch->ranks, ranks, (size_t)hls->order * sizeof *ranks);
+  scratch->own_fragments = makes_own_fragments(scratch, processors);
   for (int n = 0; n < hls->order && !hls->scheme.atomic; ++n)
     PD_TRY(pd_hls_schedule_create(context, device, hls, n, hls_cuda_segment_of(scratch, processors),
                                   hls_cuda_item_of(scratch, processors), &scratch->schedule[n]));
@@ -274,6 +284,7 @@ static void set_work(const struct scratch *scratch, struct pd_hls_run *run) {
   run->nnz_inds = run->atomic ? hls->nnz_inds : schedule->nnz_inds;
   run->nnz_vals = run->atomic ? hls->nnz_vals : schedule->nnz_vals;
   run->diagonal = hls->scheme.diagonal;
+  run->own_fragments = scratch->own_fragments;
   run->segments = run->atomic ? (uint32_t)hls->tiles : schedule->segments;
   run->items = schedule->items;
   run->tile_order = schedule->tile_order;

@@ -21,7 +21,7 @@ struct pd_hls_input {
   uint64_t dim;
   int rank, width;      /* columns; numbers of a row that may be read, a multiple of 4 */
   int blocks;           /* fragments across: 1 or even */
-  const void *fragment; /* NULL: no tile spans the mode, or it is the output */
+  const void *fragment; /* NULL: no tile spans the mode, it is the output, or own_fragments */
   const float *scale;   /* by column: what the fragments were divided by */
   int tile_bits, tile_shift, bits, shift; /* of its index, see hls_layout.h */
   uint64_t column_stride;                 /* chain: of its column in the output's */
@@ -52,6 +52,7 @@ struct pd_hls_run {
   void *sparse_sums; /* items x columns */
   float *sums;       /* atomic: rows x columns, zeroed before */
   int atomic, diagonal;
+  int own_fragments; /* a segment is one tile, and its blocks make the fragments that they need */
   /* Set by the launchers. */
   uint32_t dense_blocks, dense_parts, sparse_parts;
 };

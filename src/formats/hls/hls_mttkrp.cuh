@@ -5,14 +5,14 @@
  * B' elementwise and sums along its rows, or makes the product with B and takes its diagonal. Sums
  * of all 16 slices stay in registers for the whole segment; the four lanes that share a column are
  * added up at its end. Bytes per tile: 512 of bitmap, its values, two fragments of each factor (in
- * L2).
+ * L2), or 16 of its rows where the block makes them (hls_own.cuh).
  *
  * A group of 4 NB lanes takes an item, a run of single nonzeros with one output row: each lane
  * decodes one nonzero, then all lanes add up one nonzero after the other, four columns each. */
 #ifndef PD_HLS_MTTKRP_CUH
 #define PD_HLS_MTTKRP_CUH
 
-#include "formats/hls/hls_tile.cuh"
+#include "formats/hls/hls_own.cuh"
 
 enum { PD_HLS_WARPS = 4 /* of a block */ };
 
@@ -46,13 +46,29 @@ template <class V, int NB, bool DIAGONAL> struct Columns {
     for (int b = 0; b < NB; ++b) {
       k[b].load(in_k.fragment, tile_k * (uint64_t)in_k.blocks + (uint64_t)(first + b), lane);
       j[b].load(in_j.fragment, tile_j * (uint64_t)in_j.blocks + (uint64_t)(first + b), lane);
+    }
+    load_times(a, tile, first, lane);
+  }
+
+  __device__ void load(const OwnFragments<V> &own, const struct pd_hls_run &a, uint32_t tile,
+                       int first, uint32_t lane) {
+#pragma unroll
+    for (int b = 0; b < NB; ++b) {
+      k[b] = own.load(b, lane);
+      j[b] = own.load(NB + b, lane);
+    }
+    load_times(a, tile, first, lane);
+  }
+
+  __device__ void load_times(const struct pd_hls_run &a, uint32_t tile, int first, uint32_t lane) {
+#pragma unroll
+    for (int b = 0; b < NB; ++b)
 #pragma unroll
       for (int high = 0; high < 2; ++high)
         times[b][high] =
             a.others == 0
                 ? 1.0f
                 : others_at(a, tile, (first + b) * PD_HLS_BLOCK + (int)pd_hls_pair_r(lane, high));
-    }
   }
 
   /* Adds the lane's share of the slice's sums in its two columns. */
@@ -88,10 +104,38 @@ __device__ __forceinline__ float sum_of_four(float x) {
   return x + __shfl_xor_sync(0xffffffffu, x, 2);
 }
 
-/* By what a column of fragments was divided. */
-__device__ __forceinline__ float scale_of(const struct pd_hls_run &a, int column) {
-  float scale = a.input[a.mode_k].scale[column] * a.input[a.mode_j].scale[column];
-  return a.output < 0 ? scale * a.input[a.mode_s].scale[column] : scale;
+/* What the columns of fragments were divided by, counted from a block's first column on. */
+struct Scales {
+  const float *k, *j, *s; /* s: NULL where slices are rows of the output */
+
+  __device__ float at(int column) const {
+    float scale = k[column] * j[column];
+    return s != nullptr ? scale * s[column] : scale;
+  }
+};
+
+__device__ __forceinline__ Scales packed_scales(const struct pd_hls_run &a, int first) {
+  int column = first * PD_HLS_BLOCK;
+  return {a.input[a.mode_k].scale + column, a.input[a.mode_j].scale + column,
+          a.output < 0 ? a.input[a.mode_s].scale + column : nullptr};
+}
+
+template <class V, int NB>
+__device__ __forceinline__ Scales own_scales(const struct pd_hls_run &a,
+                                             const OwnFragments<V> &own) {
+  return {own.scale[0], own.scale[NB], a.output < 0 ? own.scale[2 * NB] : nullptr};
+}
+
+/* The fragments of a tile in NB blocks of columns: those of k, of j, and of the slices' mode where
+ * the tile has one output row. The warps take turns. */
+template <class V, int NB>
+__device__ __forceinline__ void make_fragments(const struct pd_hls_run &a, uint32_t tile, int first,
+                                               OwnFragments<V> *own) {
+  static_assert(3 * NB <= OwnFragments<V>::MOST, "there is a place for each");
+  for (int f = (int)(threadIdx.x / 32); f < (a.output < 0 ? 3 : 2) * NB; f += PD_HLS_WARPS) {
+    int mode = f < NB ? a.mode_k : f < 2 * NB ? a.mode_j : a.mode_s;
+    own->make(a.input[mode], tile_index(a, mode, tile), first + f % NB, threadIdx.x % 32, f);
+  }
 }
 
 /* Writes or adds the sum of output row `row` (of the tile's) and column. */
@@ -112,7 +156,8 @@ __device__ __forceinline__ void put_dense(const struct pd_hls_run &a, uint32_t s
 /* Sums of a segment with one output row: those of the warps' slices are added up in order. */
 template <int NB>
 __device__ void put_whole(const struct pd_hls_run &a, uint32_t segment, uint64_t tile_row,
-                          int first, float (*shared)[NB * PD_HLS_BLOCK], float whole[NB][2]) {
+                          int first, const Scales &scales, float (*shared)[NB * PD_HLS_BLOCK],
+                          float whole[NB][2]) {
   uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   __syncthreads(); /* the last tile has been read */
 #pragma unroll
@@ -129,10 +174,33 @@ __device__ void put_whole(const struct pd_hls_run &a, uint32_t segment, uint64_t
 #pragma unroll
   for (int w = 0; w < PD_HLS_WARPS; ++w)
     total += shared[w][threadIdx.x];
-  put_dense(a, segment, tile_row, 1, 0, column, total * scale_of(a, column));
+  put_dense(a, segment, tile_row, 1, 0, column, total * scales.at((int)threadIdx.x));
 }
 
-template <class V, int NB, bool DIAGONAL>
+/* Sums of a segment with 16 output rows, SLICES of them the warp's, from `slice` on. */
+template <int NB, int SLICES>
+__device__ __forceinline__ void put_slices(const struct pd_hls_run &a, uint32_t segment,
+                                           uint64_t tile_row, int first, const Scales &scales,
+                                           uint32_t slice, const float sum[NB][SLICES][2]) {
+  uint32_t lane = threadIdx.x % 32;
+#pragma unroll
+  for (int b = 0; b < NB; ++b)
+#pragma unroll
+    for (int high = 0; high < 2; ++high) {
+      int column = b * PD_HLS_BLOCK + (int)pd_hls_pair_r(lane, high);
+      float scale = scales.at(column);
+#pragma unroll
+      for (uint32_t i = 0; i < SLICES; ++i) {
+        float total = sum_of_four(sum[b][i][high]);
+        if (lane % 4 == i % 4)
+          put_dense(a, segment, tile_row, PD_HLS_SIDE, (int)(slice + i),
+                    first * PD_HLS_BLOCK + column, total * scale);
+      }
+    }
+}
+
+/* OWN: the segment is one tile, and its fragments are made where a second tile would lie. */
+template <class V, int NB, bool DIAGONAL, bool OWN>
 __device__ void dense_segment(const struct pd_hls_run &a, uint32_t segment, int first,
                               typename V::Stored *cells) {
   constexpr int SLICES = PD_HLS_SIDE / PD_HLS_WARPS; /* of a tile that a warp takes */
@@ -146,16 +214,24 @@ __device__ void dense_segment(const struct pd_hls_run &a, uint32_t segment, int 
     for (int i = 0; i < SLICES; ++i)
       sum[b][i][0] = sum[b][i][1] = 0;
   }
-  if (!a.atomic) {
+  if (!OWN && !a.atomic) {
     begin = a.segment_start[segment];
     end = a.segment_start[segment + 1];
   }
+  OwnFragments<V> *own = reinterpret_cast<OwnFragments<V> *>(cells + PD_HLS_CELLS);
   for (uint32_t place = begin; place < end; ++place) {
-    if (!a.atomic) tile = __ldg(a.tile_order + place);
+    if (OWN || !a.atomic) tile = __ldg(a.tile_order + place);
     typename V::Stored *here = cells + (place - begin) % 2 * PD_HLS_CELLS;
     Columns<V, NB, DIAGONAL> columns;
-    columns.load(a, tile, first, lane);
-    expand_by_block<V, PD_HLS_WARPS>(a, tile, here);
+    if (OWN) {
+      Share share = load_share(a, tile, lane);
+      make_fragments<V, NB>(a, tile, first, own);
+      expand_by_block<V, PD_HLS_WARPS>(a, share, here);
+      columns.load(*own, a, tile, first, lane);
+    } else {
+      columns.load(a, tile, first, lane);
+      expand_by_block<V, PD_HLS_WARPS>(a, load_share(a, tile, lane), here);
+    }
 #pragma unroll
     for (uint32_t i = 0; i < SLICES; ++i) {
       typename V::Pair x[2][2];
@@ -170,7 +246,10 @@ __device__ void dense_segment(const struct pd_hls_run &a, uint32_t segment, int 
 #pragma unroll
     for (int b = 0; b < NB; ++b) { /* one output row: slices are multiplied by their rows */
       Fragment<V> slices;
-      slices.load(in.fragment, tile_s * (uint64_t)in.blocks + (uint64_t)(first + b), lane);
+      if (OWN)
+        slices = own->load(2 * NB + b, lane);
+      else
+        slices.load(in.fragment, tile_s * (uint64_t)in.blocks + (uint64_t)(first + b), lane);
 #pragma unroll
       for (uint32_t i = 0; i < SLICES; ++i)
 #pragma unroll
@@ -180,25 +259,13 @@ __device__ void dense_segment(const struct pd_hls_run &a, uint32_t segment, int 
         }
     }
   }
-  uint64_t tile_row = a.atomic ? tile_index(a, a.mode, tile) : 0;
-  if (a.output < 0) {
-    put_whole<NB>(a, segment, tile_row, first, reinterpret_cast<float(*)[NB * PD_HLS_BLOCK]>(cells),
-                  whole);
-    return;
-  }
-#pragma unroll
-  for (int b = 0; b < NB; ++b)
-#pragma unroll
-    for (int high = 0; high < 2; ++high) {
-      int column = (first + b) * PD_HLS_BLOCK + (int)pd_hls_pair_r(lane, high);
-      float scale = scale_of(a, column);
-#pragma unroll
-      for (uint32_t i = 0; i < SLICES; ++i) {
-        float total = sum_of_four(sum[b][i][high]);
-        if (lane % 4 == i % 4)
-          put_dense(a, segment, tile_row, PD_HLS_SIDE, (int)(slice + i), column, total * scale);
-      }
-    }
+  uint64_t tile_row = !OWN && a.atomic ? tile_index(a, a.mode, tile) : 0;
+  Scales scales = OWN ? own_scales<V, NB>(a, *own) : packed_scales(a, first);
+  if (a.output < 0)
+    put_whole<NB>(a, segment, tile_row, first, scales,
+                  reinterpret_cast<float(*)[NB * PD_HLS_BLOCK]>(cells), whole);
+  else
+    put_slices<NB, SLICES>(a, segment, tile_row, first, scales, slice, sum);
 }
 
 /* A lane's nonzero: indices in the other modes (MODES of them at most) and the output, value. */
@@ -304,14 +371,14 @@ constexpr int MTTKRP_BLOCKS = DIAGONAL || sizeof(typename V::Stored) == 4 ? 4
                                                                           : 8;
 
 /* Blocks below dense_blocks take tiles, the others single nonzeros: one launch for both. */
-template <class V, int NB, bool DIAGONAL>
+template <class V, int NB, bool DIAGONAL, bool OWN>
 __global__ void __launch_bounds__(32 * PD_HLS_WARPS, MTTKRP_BLOCKS<V, NB, DIAGONAL>)
     hls_mttkrp(const __grid_constant__ struct pd_hls_run a) {
   __shared__ uint4 memory[2 * PD_HLS_CELLS * sizeof(typename V::Stored) / sizeof(uint4)];
   if (blockIdx.x < a.dense_blocks) {
-    dense_segment<V, NB, DIAGONAL>(a, blockIdx.x / a.dense_parts,
-                                   (int)(blockIdx.x % a.dense_parts) * NB,
-                                   reinterpret_cast<typename V::Stored *>(memory));
+    dense_segment<V, NB, DIAGONAL, OWN>(a, blockIdx.x / a.dense_parts,
+                                        (int)(blockIdx.x % a.dense_parts) * NB,
+                                        reinterpret_cast<typename V::Stored *>(memory));
     return;
   }
   constexpr uint32_t LANES = 4 * NB, GROUPS = 32 * PD_HLS_WARPS / LANES;
@@ -343,7 +410,10 @@ static cudaError_t launch_mttkrp(struct pd_hls_run run, cudaStream_t stream) {
   blocks += sparse_blocks(&run, 4 * NB);
   if (blocks == 0) return cudaSuccess;
   if (blocks > INT32_MAX) return cudaErrorInvalidConfiguration;
-  hls_mttkrp<V, NB, DIAGONAL><<<(unsigned)blocks, 32 * PD_HLS_WARPS, 0, stream>>>(run);
+  if (run.own_fragments)
+    hls_mttkrp<V, NB, DIAGONAL, true><<<(unsigned)blocks, 32 * PD_HLS_WARPS, 0, stream>>>(run);
+  else
+    hls_mttkrp<V, NB, DIAGONAL, false><<<(unsigned)blocks, 32 * PD_HLS_WARPS, 0, stream>>>(run);
   return cudaGetLastError();
 }
 

@@ -40,15 +40,10 @@ static __global__ void __launch_bounds__(THREADS)
   }
 }
 
-/* The power of two above the largest magnitude of a column, so that its entries are below one; 1
- * where it is not needed or the column has no finite largest. */
+/* What a column is divided by; 1 where the compute type has the range of floats. */
 template <class V>
 __device__ __forceinline__ float column_scale(const struct pd_hls_source &from, int column) {
-  if (!V::SCALED || column >= from.rank) return 1;
-  uint32_t bits = from.most[column];
-  if (bits < 0x00800000u || bits >= 0x7f800000u) return 1;
-  uint32_t above = (bits >> 23) + 1; /* most < 2^(above - 127) */
-  return __uint_as_float((above < 254 ? above : 254) << 23);
+  return V::SCALED && column < from.rank ? scale_above(from.most[column]) : 1.0f;
 }
 
 /* A warp per fragment; and all threads for the aligned copy. */
@@ -120,7 +115,10 @@ static unsigned pack_blocks(const struct pd_hls_pack *pack) {
 template <class V>
 static cudaError_t pack_any(const struct pd_hls_pack *pack, cudaStream_t stream) {
   dim3 grid(pack_blocks(pack), (unsigned)pack->count), few(64, (unsigned)pack->count);
-  if (V::SCALED) {
+  bool fragments = false;
+  for (int k = 0; k < pack->count; ++k)
+    fragments = fragments || pack->source[k].fragment != nullptr;
+  if (V::SCALED && fragments) {
     if (pack->wide)
       hls_most<double><<<few, THREADS, 0, stream>>>(*pack);
     else

@@ -43,25 +43,42 @@ __device__ __forceinline__ void scatter(int output, uint32_t bits, uint32_t firs
   }
 }
 
-/* The 128 bits of the bitmap that a lane looks after, and the place of their first value: an
- * exclusive prefix sum over the warp. */
+/* The power of two above a column's largest magnitude, whose bits are given: entries divided by it
+ * are below one, where half precision is finest. 1 where the largest is not a normal number. */
+__device__ __forceinline__ float scale_above(uint32_t most) {
+  if (most < 0x00800000u || most >= 0x7f800000u) return 1;
+  uint32_t above = (most >> 23) + 1; /* most < 2^(above - 127) */
+  return __uint_as_float((above < 254 ? above : 254) << 23);
+}
+
+/* The 128 bits of a tile's bitmap that a lane looks after, and the place of a value. */
 struct Share {
   uint32_t word[4];
   uint32_t first;
 };
 
-__device__ __forceinline__ Share share_of(const struct pd_hls_run &a, uint32_t tile,
-                                          uint32_t lane) {
+/* As it lies in memory: `first` is the place of the tile's first value. By itself, so that other
+ * loads can follow before anything waits for this one. */
+__device__ __forceinline__ Share load_share(const struct pd_hls_run &a, uint32_t tile,
+                                            uint32_t lane) {
   uint4 raw =
       __ldg(reinterpret_cast<const uint4 *>(a.b_bmp + (uint64_t)tile * PD_HLS_WORDS) + lane);
-  Share share = {{raw.x, raw.y, raw.z, raw.w}, 0};
-  uint32_t own = __popc(raw.x) + __popc(raw.y) + __popc(raw.z) + __popc(raw.w), sum = own;
+  return {{raw.x, raw.y, raw.z, raw.w}, __ldg(a.b_vals_ptr + tile)};
+}
+
+/* Moves `first` on to the lane's first value: an exclusive prefix sum over the warp. */
+__device__ __forceinline__ Share find_first(Share share, uint32_t lane) {
+  uint32_t own = 0;
+#pragma unroll
+  for (int k = 0; k < 4; ++k)
+    own += __popc(share.word[k]);
+  uint32_t sum = own;
 #pragma unroll
   for (uint32_t step = 1; step < 32; step *= 2) {
     uint32_t before = __shfl_up_sync(0xffffffffu, sum, step);
     if (lane >= step) sum += before;
   }
-  share.first = __ldg(a.b_vals_ptr + tile) + sum - own;
+  share.first += sum - own;
   return share;
 }
 
@@ -78,7 +95,7 @@ template <class V>
 __device__ __forceinline__ void expand_by_warp(const struct pd_hls_run &a, uint32_t tile,
                                                uint32_t lane, typename V::Stored *cells) {
   int output = a.output < 0 ? 0 : a.output;
-  Share share = share_of(a, tile, lane);
+  Share share = find_first(load_share(a, tile, lane), lane);
   __syncwarp(); /* the tile before has been read */
   zero_cells<V, 32>(cells, lane);
   __syncwarp();
@@ -92,15 +109,16 @@ __device__ __forceinline__ void expand_by_warp(const struct pd_hls_run &a, uint3
   __syncwarp();
 }
 
-/* All warps of a block expand a tile: of each lane's 128 bits every warp takes as many. Successive
- * tiles go to two places in turn: a warp that is ahead then clears what nobody reads any more. */
+/* All warps of a block expand a tile, whose bitmap they have loaded: of each lane's 128 bits every
+ * warp takes as many. Successive tiles go to two places in turn: a warp that is ahead then clears
+ * what nobody reads any more. */
 template <class V, uint32_t WARPS>
-__device__ __forceinline__ void expand_by_block(const struct pd_hls_run &a, uint32_t tile,
+__device__ __forceinline__ void expand_by_block(const struct pd_hls_run &a, const Share &loaded,
                                                 typename V::Stored *cells) {
   constexpr uint32_t BITS = 128 / WARPS;
   static_assert(BITS <= 32, "a warp takes bits of one word");
   uint32_t lane = threadIdx.x % 32, bit = threadIdx.x / 32 * BITS;
-  Share share = share_of(a, tile, lane);
+  Share share = find_first(loaded, lane);
   zero_cells<V, 32 * WARPS>(cells, threadIdx.x);
   __syncthreads();
   uint32_t first = share.first, mine = 0;
