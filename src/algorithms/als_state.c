@@ -4,9 +4,10 @@
 #include "core/numbers.h"
 #include <math.h>
 
-/* A mode too long for its factor is named: it is what a user can change. */
+/* A mode too long for its factor is named: it is what a user can change. Runs whose products are
+ * `shared` make none ahead. */
 static polyad_status als_state_check_memory(polyad_context *context, const polyad_plan *plan,
-                                            const polyad_cp_als_options *options) {
+                                            const polyad_cp_als_options *options, bool shared) {
   uint64_t stride = pd_factor_stride(plan->device, plan->type, options->rank);
   uint64_t row = pd_mul_saturated(stride, pd_type_bytes(plan->type)), total = 0;
   uint64_t limit = polyad_memory_limit(context);
@@ -26,10 +27,10 @@ static polyad_status als_state_check_memory(polyad_context *context, const polya
   if (plan->compute != POLYAD_COMPUTE_NATIVE && plan->device->linalg->round != NULL)
     total = pd_add_saturated(total, pd_mul_saturated(plan->dims[plan->order - 1], row));
   total = pd_add_saturated(total, pd_als_half_bytes(plan, options));
-  total = pd_add_saturated(total, pd_als_ahead_bytes(plan, options));
   if (options->nonnegative || options->nonnegative_modes != 0)
     total = pd_add_saturated(total, pd_mul_saturated(pd_longest(plan->order, plan->dims), row));
   if (options->run.starts > 1) total = pd_mul_saturated(total, 2);
+  if (!shared) total = pd_add_saturated(total, pd_als_ahead_bytes(plan, options));
   total = pd_add_saturated(
       total, plan->device->linalg->work_bytes(options->rank, polyad_threads(context)));
   if (plan->part != NULL && pd_team_rank(pd_plan_team(plan)) == 0) /* the whole model, at the end */
@@ -100,7 +101,7 @@ polyad_status pd_als_create(polyad_context *context, const polyad_plan *plan,
                             struct pd_als **out) {
   struct pd_als *als = NULL;
   *out = NULL;
-  PD_TRY(als_state_check_memory(context, plan, options));
+  PD_TRY(als_state_check_memory(context, plan, options, shared));
   PD_TRY(PD_NEW_ZERO(context, 1, &als));
   als->context = context;
   als->plan = plan;
