@@ -1,5 +1,6 @@
 """New data in a fitted model: project, update, anomalies."""
 
+import decimal
 import json
 import re
 import shutil
@@ -484,3 +485,39 @@ def test_text_of_a_model_has_its_labels_beside_it(polyad):
     polyad.ok("cpd", "old.csv", "--rank", "2", "-i", "5", *FEW, "-o", "m.ktensor")
     polyad.write("m.ktensor.labels/mode-2-place.map", "a\n")
     polyad.fails(1, "project", "m.ktensor", "new.csv", "--mode", "day", says="1 labels found; expected 4")
+
+
+def exact_tails(count, rate):
+    """P(X >= count) and P(X <= count) of a Poisson variable, with 40 digits: Stirling's formula, and all
+    terms of the tail that is away from the mean."""
+    decimal.getcontext().prec = 40
+    k, mean = decimal.Decimal(count), decimal.Decimal(rate)
+    two_pi = decimal.Decimal("6.283185307179586476925286766559005768394")
+    factorial = k * k.ln() - k + (two_pi * k).ln() / 2 + 1 / (12 * k) - 1 / (360 * k ** 3)
+    here = (k * mean.ln() - mean - factorial).exp()
+    total = term = here
+    step = 0
+    while term > total * decimal.Decimal("1e-20"):
+        term *= mean / (k + step + 1) if count > rate else (k - step) / mean
+        total += term
+        step += 1
+    return (total, 1 - total + here) if count > rate else (1 - total + here, total)
+
+
+def test_tails_of_large_counts(polyad):
+    """From a million on they come from an expansion: the sum of a tail had a term for each count in ten
+    standard deviations, and no end where a count and the next are the same double."""
+    rates = [2e6, 2e6, 2e6, 2e6, 5e8, 5e8]
+    counts = [2001000, 1995000, 2040000, 1952000, 500100000, 499800000]
+    factor = "".join(f"{rate!r}\n" for rate in [*rates, 1e300, 1e25])
+    polyad.write("m.ktensor", f"ktensor\n2\n8 1\n1\n1\nmatrix\n2\n8 1\n{factor}matrix\n2\n1 1\n1\n")
+    polyad.write("x.tns", "".join(f"{i + 1} 1 {count!r}\n" for i, count in
+                                  enumerate([*counts, 1.0000000001e300, 1.0000000000001e25])))
+    found = polyad.json("anomalies", "m.ktensor", "x.tns", "--top", "8", timeout=20)
+    rows = {row["index"][0]: row for row in found["rows"]}
+    for i, (count, rate) in enumerate(zip(counts, rates)):
+        upper, lower = exact_tails(count, rate)
+        row = rows[i + 1]
+        assert row["p_upper"] == pytest.approx(float(upper), rel=3e-12)
+        assert row["p_lower"] == pytest.approx(float(lower), rel=3e-12)
+    assert rows[7]["p_upper"] == 0 and rows[8]["p_upper"] == pytest.approx(0.376, abs=0.02)
