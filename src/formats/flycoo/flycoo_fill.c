@@ -20,7 +20,7 @@ static int flycoo_fill_threads_of(const polyad_context *context, uint64_t nnz) {
   return pd_threads_for(context, nnz, 1 << 14);
 }
 
-/* The paper's order, by partition, and by row within it, which the paper does not say. */
+/* The paper's order: by partition alone, else as the tensor has it. */
 static polyad_status order_by_partition(polyad_context *context, const struct job *job) {
   const polyad_tensor *tensor = job->tensor;
   const uint32_t *index = tensor->index[job->mode];
@@ -33,9 +33,8 @@ static polyad_status order_by_partition(polyad_context *context, const struct jo
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (uint64_t p = 0; p < tensor->nnz; ++p)
     part[p] = job->deal.part[index[p]];
-  const struct pd_key keys[] = {{part, 4, (uint64_t)job->storage->partitions},
-                                {index, 4, tensor->dims[job->mode]}};
-  polyad_status status = pd_sort_permutation(context, tensor->nnz, 2, keys, 4, job->permutation);
+  struct pd_key key = {part, 4, (uint64_t)job->storage->partitions};
+  polyad_status status = pd_sort_permutation(context, tensor->nnz, 1, &key, 4, job->permutation);
   pd_free(context, part);
   return status;
 }

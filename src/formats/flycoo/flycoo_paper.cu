@@ -2,10 +2,9 @@
  * time. The threads of column t share element nnz + t; row r computes column r of the factors
  * (elementwise computation), and together they write the element to its place in the next mode's
  * order (dynamic remapping, no atomics: observation 1). All elements of an output row lie
- * in one partition, so updates are atomic within the block only (observation 2). Of what the text
- * leaves open: the elements of a partition are ordered by rows, and a thread keeps the sum of a row
- * to itself until the next row begins. When R x P exceeds the limit of a block, a thread takes
- * several columns, one after the other. */
+ * in one partition, so updates are atomic within the block only (observation 2). What the text
+ * leaves open: a thread keeps the sum of a row to itself while its elements stay in the row. When R
+ * x P exceeds the limit of a block, a thread takes several columns, one after the other. */
 #include "formats/flycoo/flycoo_launch.h"
 #include "formats/ordered/column_sum.cuh"
 

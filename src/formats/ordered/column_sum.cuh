@@ -1,7 +1,7 @@
 /* The sum of one thread in the kernels of papers A and B. A thread sees to one column of the output
- * for every P-th nonzero of its partition. Where these come by rows, the sum of a row stays in a
- * register until the next row begins, and is then added to those of the block's other threads. The
- * papers do not say where updates of a row come together but that it is on the chip. */
+ * for every P-th nonzero of its partition. While these stay in one row its sum stays in a register,
+ * and is then added to those of the block's other threads. The papers do not say where updates of a
+ * row come together but that it is on the chip. */
 #ifndef PD_COLUMN_SUM_CUH
 #define PD_COLUMN_SUM_CUH
 
