@@ -265,29 +265,41 @@ static void NAME(scale)(uint64_t rows, size_t rank, const double *factor, void *
   }
 }
 
+/* Brings rows and what they are given into columns, with zeros in the lanes behind the last row;
+ * whether any of these numbers is not zero. */
+static bool NAME(take_columns)(size_t count, size_t rank, const VAL *in, const VAL *row,
+                               double *given, double *columns) {
+  int any = 0;
+#pragma omp simd reduction(| : any)
+  for (size_t e = 0; e < count * rank; ++e)
+    any |= (in[e] != 0) | (row[e] != 0);
+  if (!any) return false;
+  for (size_t k = 0; k < SWEEP_ROWS; ++k)
+    for (size_t r = 0; r < rank; ++r) {
+      given[r * SWEEP_ROWS + k] = k < count ? (double)in[k * rank + r] : 0;
+      columns[r * SWEEP_ROWS + k] = k < count ? (double)row[k * rank + r] : 0;
+    }
+  return true;
+}
+
+/* Rows without nonzeros are given zeros and become zeros in the first sweep: from then on they stay
+ * as they are, and nothing is added to `inner`. */
 static void NAME(hals)(uint64_t rows, size_t rank, const double *v, const void *m, void *a,
                        double *inner, double *tile) {
   const VAL *in = m;
   VAL *out = a;
-  for (uint64_t i = 0; i < rows; ++i, in += rank, out += rank) {
-#pragma omp simd
-    for (size_t r = 0; r < rank; ++r)
-      tile[r] = out[r];
-    for (size_t r = 0; r < rank; ++r) {
-      const double *line = v + r * rank;
-      if (!(line[r] > 0)) continue;
-      double product = 0;
-#pragma omp simd reduction(+ : product)
-      for (size_t s = 0; s < rank; ++s)
-        product += tile[s] * line[s];
-      double value = tile[r] + ((double)in[r] - product) / line[r];
-      tile[r] = value > 0 ? value : 0;
-    }
-    for (size_t r = 0; r < rank; ++r) {
-      VAL value = (VAL)tile[r];
-      inner[r] += (double)in[r] * (double)value;
-      out[r] = value;
-    }
+  double *given = tile + SWEEP_ROWS * rank;
+  for (uint64_t i = 0; i < rows;
+       i += SWEEP_ROWS, in += SWEEP_ROWS * rank, out += SWEEP_ROWS * rank) {
+    size_t count = rows - i < SWEEP_ROWS ? (size_t)(rows - i) : SWEEP_ROWS;
+    if (!NAME(take_columns)(count, rank, in, out, given, tile)) continue;
+    sweep_group(rank, v, given, tile);
+    for (size_t k = 0; k < count; ++k)
+      for (size_t r = 0; r < rank; ++r) {
+        VAL value = (VAL)tile[r * SWEEP_ROWS + k];
+        inner[r] += (double)in[k * rank + r] * (double)value;
+        out[k * rank + r] = value;
+      }
   }
 }
 

@@ -2,6 +2,7 @@
  * table's name) and is compiled with that instruction set's flags. */
 #include "core/fold.h"
 #include "linalg/factor_kernels.h"
+#include <stdbool.h>
 #include <string.h>
 #if defined(__AVX2__)
 #include <immintrin.h>
@@ -93,6 +94,41 @@ KERNEL_INLINE void product_tile(size_t rank, size_t padded, const double *a, con
   for (int k = 0; k < TILE_ROWS; ++k)
     for (int v = 0; v < TILE_VECTORS; ++v)
       store(out + (size_t)k * padded + s0 + (size_t)(v * LANES), sum[k][v]);
+}
+
+/* Rows that a sweep of HALS works on at once, a row in each lane of two vectors, and products that
+ * it adds to sums of their own, which need not wait for each other. */
+enum { SWEEP_ROWS = 2 * LANES, SWEEP_SUMS = 4 };
+typedef long long lane_bits __attribute__((vector_size(LANES * 8), aligned(8), may_alias));
+
+static inline vector at_least_zero(vector value) {
+  return (vector)((lane_bits)value & (lane_bits)(value > (vector){0}));
+}
+
+/* Entry r of SWEEP_ROWS rows that lie column after column, as are `in` and what becomes of `row`.
+ */
+static void sweep_entry(size_t rank, const double *line, size_t r, const double *in, double *row) {
+  vector sum[SWEEP_SUMS][2] = {{{0}}};
+  size_t s = 0;
+  for (; s + SWEEP_SUMS <= rank; s += SWEEP_SUMS)
+    for (int k = 0; k < SWEEP_SUMS; ++k)
+      for (int half = 0; half < 2; ++half)
+        sum[k][half] +=
+            load(row + (s + (size_t)k) * SWEEP_ROWS + half * LANES) * line[s + (size_t)k];
+  for (; s < rank; ++s)
+    for (int half = 0; half < 2; ++half)
+      sum[0][half] += load(row + s * SWEEP_ROWS + half * LANES) * line[s];
+  for (int half = 0; half < 2; ++half) {
+    double *entry = row + r * SWEEP_ROWS + half * LANES;
+    vector product = (sum[0][half] + sum[1][half]) + (sum[2][half] + sum[3][half]);
+    vector left = load(in + r * SWEEP_ROWS + half * LANES) - product;
+    store(entry, at_least_zero(load(entry) + left / line[r]));
+  }
+}
+
+static void sweep_group(size_t rank, const double *v, const double *in, double *row) {
+  for (size_t r = 0; r < rank; ++r)
+    if (v[r * rank + r] > 0) sweep_entry(rank, v + r * rank, r, in, row);
 }
 
 /* sums[0] += sum of (x - m)^2, sums[1] += sum of m^2. */

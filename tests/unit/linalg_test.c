@@ -398,6 +398,77 @@ static void hals_descends_and_stays_nonnegative(void **state) {
     }
 }
 
+/* One sweep of a row by its definition; columns whose diagonal entry is zero stay. */
+static void define_sweep(size_t rank, const double *v, const long double *m, long double *row) {
+  for (size_t r = 0; r < rank; ++r) {
+    if (v[r * rank + r] <= 0) continue;
+    long double left = m[r];
+    for (size_t c = 0; c < rank; ++c)
+      left -= row[c] * v[r * rank + c];
+    row[r] += left / v[r * rank + r];
+    if (row[r] < 0) row[r] = 0;
+  }
+}
+
+static double sweep_number(polyad_type type, const void *array, size_t k) {
+  return type == POLYAD_F32 ? (double)((const float *)array)[k] : ((const double *)array)[k];
+}
+
+/* Rows of zeros that are given zeros, as those without nonzeros are, among them some before the
+ * last ones, which fill no group of lanes. */
+static void sweep_rows_of(polyad_type type, size_t rows, size_t rank) {
+  const struct pd_factor_kernels *kernels = pd_factor_kernels_for(type);
+  size_t count = rows * rank;
+  double v[40 * 40], inner[48] = {0}, *tile = calloc(PD_TILE_ROWS * pd_padded(rank), sizeof *tile);
+  void *m = calloc(count, sizeof(double)), *a = calloc(count, sizeof(double));
+  long double *exact = calloc(count, sizeof *exact), sum[40] = {0}, scale[40] = {0};
+  assert_true(tile != NULL && m != NULL && a != NULL && exact != NULL);
+  for (size_t r = 0; r < rank; ++r)
+    for (size_t c = 0; c < rank; ++c)
+      v[r * rank + c] = r == c ? (r == 5 ? 0 : 2) : 0.25 / (1 + (double)((r + c) % 7));
+  for (size_t k = 0; k < count; ++k) {
+    bool empty = k / rank % 40 >= 3 && k / rank % 40 < 29;
+    double given = empty ? 0 : pd_random_uniform(1, 2, k) - 0.25;
+    double before = empty ? 0 : pd_random_uniform(1, 3, k);
+    if (type == POLYAD_F32) {
+      ((float *)m)[k] = (float)given;
+      ((float *)a)[k] = (float)before;
+    } else {
+      ((double *)m)[k] = given;
+      ((double *)a)[k] = before;
+    }
+    exact[k] = sweep_number(type, a, k);
+  }
+  for (size_t i = 0; i < rows; ++i) {
+    long double given[40];
+    for (size_t r = 0; r < rank; ++r)
+      given[r] = sweep_number(type, m, i * rank + r);
+    define_sweep(rank, v, given, exact + i * rank);
+    for (size_t r = 0; r < rank; ++r) {
+      sum[r] += given[r] * exact[i * rank + r];
+      scale[r] += fabsl(given[r] * exact[i * rank + r]);
+    }
+  }
+  kernels->hals(rows, rank, v, m, a, inner, tile);
+  double unit = type == POLYAD_F64 ? DBL_EPSILON : (double)FLT_EPSILON;
+  for (size_t k = 0; k < count; ++k)
+    assert_true(fabsl(sweep_number(type, a, k) - exact[k]) <= unit * fabsl(exact[k]) + 1e-14);
+  for (size_t r = 0; r < rank; ++r)
+    assert_true(fabsl(inner[r] - sum[r]) <= 2 * unit * scale[r] + 1e-13 * (double)rows);
+  free(tile);
+  free(m);
+  free(a);
+  free(exact);
+}
+
+static void hals_is_its_definition(void **state) {
+  (void)state;
+  for (int type = POLYAD_F32; type <= POLYAD_F64; ++type)
+    for (size_t q = 0; q < sizeof ranks / sizeof *ranks; ++q)
+      for (size_t k = 0; k < sizeof row_counts / sizeof *row_counts; ++k)
+        sweep_rows_of((polyad_type)type, (size_t)row_counts[k], ranks[q]);
+}
+
 static void small_operations(void **state) {
   (void)state;
   struct setting s;
@@ -668,6 +739,7 @@ int main(void) {
       cmocka_unit_test(singular_equations_have_a_least_norm_solution),
       cmocka_unit_test(zero_equations_give_zero),
       cmocka_unit_test(hals_descends_and_stays_nonnegative),
+      cmocka_unit_test(hals_is_its_definition),
       cmocka_unit_test(small_operations),
       cmocka_unit_test(ill_conditioned_equations_are_solved),
       cmocka_unit_test(damped_update),
