@@ -198,11 +198,16 @@ static polyad_status als_fit_sum_residual(struct pd_als *als, bool *summed) {
   return POLYAD_OK;
 }
 
-/* Sets the fit by the residual, from its sums. */
-static polyad_status set_measured(struct pd_als *als, const double scalar[PD_SCALARS]) {
+/* What model_norm() has found of the components. */
+static void take_norms(struct pd_als *als, const double scalar[PD_SCALARS]) {
   als->fit.norms = scalar[PD_SCALAR_NORMS];
   als->fit.peaks = scalar[PD_SCALAR_PEAKS];
   als->fit.clipped = scalar[PD_SCALAR_CLIPPED];
+}
+
+/* Sets the fit by the residual, from its sums. */
+static polyad_status set_measured(struct pd_als *als, const double scalar[PD_SCALARS]) {
+  take_norms(als, scalar);
   double rest = scalar[PD_SCALAR_MODEL] - scalar[PD_SCALAR_COVERED];
   double rho = (scalar[PD_SCALAR_RESIDUAL] + rest) / als->norm_squared;
   PD_TRY(check_finite(als, rho));
@@ -284,9 +289,7 @@ static polyad_status tighten(struct pd_als *als, const double found[PD_SCALARS])
 /* als->fit from scalars; `summed`: those of the residual are among them. */
 static polyad_status take_fit(struct pd_als *als, const double scalar[PD_SCALARS], bool summed) {
   PD_TRY(check_finite(als, scalar[PD_SCALAR_MODEL] - 2.0 * scalar[PD_SCALAR_INNER]));
-  als->fit.norms = scalar[PD_SCALAR_NORMS];
-  als->fit.peaks = scalar[PD_SCALAR_PEAKS];
-  als->fit.clipped = scalar[PD_SCALAR_CLIPPED];
+  take_norms(als, scalar);
   set_formula(als, scalar, spread_at_most(als));
   if (als->fit.bound > pd_als_fit_limit(als)) PD_TRY(tighten(als, scalar));
   if (als->fit.bound <= pd_als_fit_limit(als)) return POLYAD_OK;

@@ -4,15 +4,9 @@
 #include "algorithms/als_state.h"
 #include "core/random.h"
 
-/* A stream of its own for each iteration, apart from those of the starts. */
-static uint64_t stream_of(const struct pd_als *als, int n) {
-  uint64_t starts = UINT64_C(1) << 40;
-  uint64_t start = (uint64_t)als->options->run.first_start + (uint64_t)als->run.start;
-  return starts + (start << 32) + (uint64_t)als->run.iteration * POLYAD_MAX_ORDER + (uint64_t)n;
-}
-
 static void fill_dead_columns(struct pd_als *als, int n) {
-  uint64_t rank = als->model->rank, seed = polyad_seed(als->context), stream = stream_of(als, n);
+  uint64_t rank = als->model->rank, seed = polyad_seed(als->context),
+           stream = pd_revive_stream(&als->run, n);
   bool single = als->model->type == POLYAD_F32;
   double *wide = als->model->factor[n];
   float *narrow = als->model->factor[n];

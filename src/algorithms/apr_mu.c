@@ -153,7 +153,7 @@ static polyad_status apr_mu_record_iteration(struct pd_apr *apr) {
  * when a replay begins. */
 static bool apr_mu_may_record(const struct pd_apr *apr) {
   const polyad_plan *plan = apr->plan;
-  return functions_of(apr)->record_begin != NULL && !apr->records_not &&
+  return functions_of(apr)->record_begin != NULL && !apr->unrecordable &&
          apr->run.iteration > apr->run.first_iteration + 1 && pd_plan_team(plan) == NULL &&
          !pd_plan_streams(plan) && plan->kernels->position == NULL;
 }
@@ -163,7 +163,7 @@ static polyad_status make_record(struct pd_apr *apr) {
   if (!apr_mu_may_record(apr) || apr->record != NULL) return POLYAD_OK;
   polyad_status status = apr_mu_record_iteration(apr);
   if (status != POLYAD_UNSUPPORTED) return status;
-  apr->records_not = true;
+  apr->unrecordable = true;
   pd_log(apr->context, POLYAD_LOG_INFO, "iterations are not recorded: %s",
          polyad_last_error(apr->context));
   pd_begin(apr->context);

@@ -45,7 +45,7 @@ struct pd_apr {
   struct pd_matrix outcomes;
   struct pd_matrix logarithms; /* 1 x 1: the first of them */
   void *record;                /* an iteration, where the device records */
-  bool records_not;            /* it has turned out that it cannot */
+  bool unrecordable;           /* the device's driver has no loops */
   const struct pd_matrix *factor_list[POLYAD_MAX_ORDER];
   double *host_lambda; /* R numbers */
 

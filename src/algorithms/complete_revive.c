@@ -30,17 +30,10 @@ static bool find_dead(const struct pd_complete *c, double *const *host, bool *de
   return any;
 }
 
-/* Streams of their own for each iteration, apart from those of the starts. */
-static uint64_t complete_revive_stream(const struct pd_complete *c, int n) {
-  uint64_t starts = UINT64_C(1) << 40;
-  uint64_t start = (uint64_t)c->options->run.first_start + (uint64_t)c->run.start;
-  return starts + (start << 32) + (uint64_t)c->run.iteration * POLYAD_MAX_ORDER + (uint64_t)n;
-}
-
 /* Entries are of the size of first factors: products are about one, as observations are. */
 static void revive_columns(const struct pd_complete *c, int n, const bool *dead, double *factor) {
   double size = pow(pow(2, c->order) / (double)c->fitted.rank, 1 / (double)c->order);
-  uint64_t seed = polyad_seed(c->context), stream = complete_revive_stream(c, n);
+  uint64_t seed = polyad_seed(c->context), stream = pd_revive_stream(&c->run, n);
   for (uint64_t i = 0; i < c->plan->dims[n]; ++i)
     for (size_t r = 0; r < c->fitted.rank; ++r)
       if (dead[r])

@@ -244,6 +244,12 @@ int pd_run_threads(polyad_context *context, const polyad_plan *plan, uint64_t co
   return used;
 }
 
+uint64_t pd_revive_stream(const struct pd_run *run, int n) {
+  uint64_t starts = UINT64_C(1) << 40;
+  uint64_t start = (uint64_t)run->options->first_start + (uint64_t)run->start;
+  return starts + (start << 32) + (uint64_t)run->iteration * POLYAD_MAX_ORDER + (uint64_t)n;
+}
+
 polyad_status pd_run_execute(struct pd_run *run, polyad_run_info *info) {
   polyad_run_info found = {0};
   polyad_status status = POLYAD_OK;

@@ -104,6 +104,10 @@ double pd_run_objective(const polyad_trace_row *row);
  *  went well. */
 polyad_status pd_run_execute(struct pd_run *run, polyad_run_info *info);
 
+/** The random stream of new columns for mode n in the iteration that comes: one of its own, apart
+ * from those of all starts, so that a resumed run draws the same numbers. */
+uint64_t pd_revive_stream(const struct pd_run *run, int n);
+
 /** Threads that kernels of so many columns use over the plan's nonzeros; said at level info. */
 int pd_run_threads(polyad_context *context, const polyad_plan *plan, uint64_t columns);
 
