@@ -43,9 +43,10 @@ static polyad_status timed_mttkrp(void *user, int n, struct pd_matrix *const *m)
   const struct pd_als *als = timed->als;
   polyad_context *context = als->context;
   const struct pd_device_functions *device = als->device->functions;
-  /* HALS, and the guess that is scaled for it, read all rows. */
-  bool leaves = als->options->rank <= als->linalg->unused_rank &&
-                !pd_nonnegative_in(als->nonnegative, n) && pd_plan_team(als->plan) == NULL;
+  bool scales = n == 0 && als->run.iteration == 0 && pd_nonnegative_in(als->nonnegative, n);
+  /* The guess that is scaled for HALS reads all rows. */
+  bool leaves =
+      als->options->rank <= als->linalg->unused_rank && !scales && pd_plan_team(als->plan) == NULL;
   const struct pd_call call = {.op = PD_MTTKRP,
                                .mode = n,
                                .factors = als->factor_list,
@@ -119,8 +120,10 @@ polyad_status pd_als_update_mode(struct pd_als *const *als, int runs, int n,
   bool there = n == 0 && als[0]->takes_first;
   if (!there) PD_TRY(linalg->prepare(context, runs, update));
   if (!there) PD_TRY(products->make(products->user, n, m));
-  for (int k = 0; k < runs && !nonnegative; ++k)
+  for (int k = 0; k < runs; ++k) {
     operands[k].x.used = als[k]->spare[n].used;
+    operands[k].own_m.used = m[k]->used;
+  }
   for (int k = 0; k < runs && nonnegative && n == 0; ++k)
     if (als[k]->run.iteration == 0) PD_TRY(scale_guess(als[k], m[k]));
   PD_TRY(nonnegative ? linalg->update_rows_nonnegative(context, runs, update)

@@ -190,7 +190,7 @@ struct pd_linalg {
    *  grows by one and KEPT tells how many eigenvalues did not. Finite v and m give finite
    *  results. */
   polyad_status (*update_rows)(polyad_context *context, int runs, const struct pd_update *updates);
-  /** Up to this rank update_rows() heeds pd_matrix::used of the MTTKRP; 0: never. */
+  /** Up to this rank updates of rows heed pd_matrix::used of the MTTKRP; 0: never. */
   uint64_t unused_rank;
   /** The same by one sweep of hierarchical alternating least squares that starts from `before` with
    *  its columns multiplied by `weights`: entries stay nonnegative. m is another matrix than x. */

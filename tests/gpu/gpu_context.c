@@ -1,4 +1,5 @@
 #include "gpu/gpu_context.h"
+#include "tensor/ktensor.h"
 #include <math.h>
 #include <stdio.h>
 
@@ -57,4 +58,13 @@ double gpu_als_fit(polyad_context *context, const polyad_plan *plan, const polya
              (int)options->rank, info->fit, fit, info->fit_bound);
   polyad_ktensor_destroy(model);
   return fit;
+}
+
+void gpu_same_models(polyad_ktensor *found, polyad_ktensor *expected) {
+  size_t row = pd_type_bytes(found->type) * found->rank;
+  assert_memory_equal(found->weights, expected->weights, row);
+  for (int n = 0; n < found->order; ++n)
+    assert_memory_equal(found->factor[n], expected->factor[n], row * found->dims[n]);
+  polyad_ktensor_destroy(found);
+  polyad_ktensor_destroy(expected);
 }

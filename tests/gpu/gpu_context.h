@@ -23,6 +23,9 @@ polyad_plan *gpu_plan_of(polyad_context *context, const polyad_tensor *tensor, c
 double gpu_als_fit(polyad_context *context, const polyad_plan *plan, const polyad_tensor *tensor,
                    const polyad_cp_als_options *options, polyad_run_info *info);
 
+/* Compares two models bit by bit, and destroys both. */
+void gpu_same_models(polyad_ktensor *found, polyad_ktensor *expected);
+
 /* A program of these tests: skipped without a GPU; an argument names the one test to run. */
 #define GPU_TESTS(...)                                                                             \
   int main(int count, char **arguments) {                                                          \

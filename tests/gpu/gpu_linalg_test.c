@@ -108,6 +108,33 @@ static void test_operations(void **state) {
       }
 }
 
+/* Of one column nothing is left: both count one component without weight. */
+static void clipped_column(uint64_t rows, uint64_t rank) {
+  static const char *const devices[] = {"cpu", "cuda"};
+  for (int k = 0; k < 2; ++k) {
+    struct linalg_side side;
+    double scalars[PD_SCALARS];
+    linalg_side_make(&side, devices[k], POLYAD_F64, rows, rank, 0);
+    double *m = linalg_side_to_doubles(&side, &side.m);
+    for (size_t i = 0; i < rows; ++i)
+      m[i * rank + rank / 2] = -1e9;
+    assert_int_equal(pd_matrix_from_host(side.context, &side.m, m), POLYAD_OK);
+    run(&side, NONNEGATIVE, PD_SCALE_NORM_2, scalars);
+    assert_true(scalars[PD_SCALAR_CLIPPED] == 1);
+    free(m);
+    linalg_side_free(&side);
+  }
+}
+
+static void test_clipped(void **state) {
+  (void)state;
+  static const uint64_t ranks[] = {5, 32, 40};
+  for (int k = 0; k < 3; ++k) {
+    clipped_column(300, ranks[k]);
+    clipped_column(9001, ranks[k]);
+  }
+}
+
 /* Scaling by powers of two rounds nothing: the Gram matrix, which is scaled apart from the factor,
  * is that of the entries as they are stored. */
 static void test_exact_scaling(void **state) {
@@ -659,10 +686,10 @@ static void test_normal_forms(void **state) {
 }
 
 GPU_TESTS(cmocka_unit_test(test_normal_forms), cmocka_unit_test(test_operations),
-          cmocka_unit_test(test_exact_scaling), cmocka_unit_test(test_runs_at_once),
-          cmocka_unit_test(test_copied_columns), cmocka_unit_test(test_unused_rows),
-          cmocka_unit_test(test_rank_deficient), cmocka_unit_test(test_wide),
-          cmocka_unit_test(test_rounding), cmocka_unit_test(test_random),
-          cmocka_unit_test(test_not_finite), cmocka_unit_test(test_residual),
-          cmocka_unit_test(test_norm_beside_sums), cmocka_unit_test(test_ill_conditioned),
-          cmocka_unit_test(test_refined))
+          cmocka_unit_test(test_clipped), cmocka_unit_test(test_exact_scaling),
+          cmocka_unit_test(test_runs_at_once), cmocka_unit_test(test_copied_columns),
+          cmocka_unit_test(test_unused_rows), cmocka_unit_test(test_rank_deficient),
+          cmocka_unit_test(test_wide), cmocka_unit_test(test_rounding),
+          cmocka_unit_test(test_random), cmocka_unit_test(test_not_finite),
+          cmocka_unit_test(test_residual), cmocka_unit_test(test_norm_beside_sums),
+          cmocka_unit_test(test_ill_conditioned), cmocka_unit_test(test_refined))

@@ -1,6 +1,7 @@
 /* Four bugs, one for each tool of compute-sanitizer: a tool that lets its bug pass would let
- * polyad's pass too. tests/gpu/sanitize.sh runs each and expects a report.
- * usage: planted_bugs bounds | uninitialised | race | barrier | none */
+ * polyad's pass too. tests/gpu/sanitize.sh runs each and expects a report. And two programs without
+ * a bug: `none`, and `loop`, whose kernel the loop of a graph starts, as iterations of CP-APR are.
+ * usage: planted_bugs bounds | uninitialised | race | barrier | none | loop */
 #include <cstdio>
 #include <cstring>
 
@@ -39,6 +40,64 @@ __global__ void meet_wrongly(float *out) {
   }
 }
 
+#if CUDART_VERSION >= 12040
+/* Every thread of the block comes to every barrier. */
+__global__ void turn(float *data) {
+  __shared__ float shared[THREADS];
+  shared[threadIdx.x] = data[threadIdx.x];
+  __syncthreads();
+  data[threadIdx.x] = shared[(threadIdx.x + 33) % THREADS];
+}
+
+/* Ends the loop after three rounds, which out[0] counts. */
+__global__ void count_round(cudaGraphConditionalHandle handle, float *out) {
+  out[0] += 1.0f;
+  cudaGraphSetConditional(handle, out[0] < 3.0f);
+}
+
+/* A graph of a loop, and nothing else, whose body is turn() and count_round(). */
+static cudaError_t make_loop(float *data, float *out, cudaStream_t stream, cudaGraphExec_t *loop) {
+  cudaGraph_t graph, body;
+  cudaGraphNode_t node;
+  cudaGraphNodeParams params = {};
+  cudaError_t error = cudaGraphCreate(&graph, 0);
+  params.type = cudaGraphNodeTypeConditional;
+  params.conditional.type = cudaGraphCondTypeWhile;
+  params.conditional.size = 1;
+  if (error == cudaSuccess)
+    error = cudaGraphConditionalHandleCreate(&params.conditional.handle, graph, 1,
+                                             cudaGraphCondAssignDefault);
+#if CUDART_VERSION >= 13000
+  if (error == cudaSuccess) error = cudaGraphAddNode(&node, graph, nullptr, nullptr, 0, &params);
+#else
+  if (error == cudaSuccess) error = cudaGraphAddNode(&node, graph, nullptr, 0, &params);
+#endif
+  if (error != cudaSuccess) return error;
+  body = params.conditional.phGraph_out[0];
+  error = cudaStreamBeginCaptureToGraph(stream, body, nullptr, nullptr, 0,
+                                        cudaStreamCaptureModeThreadLocal);
+  turn<<<1, THREADS, 0, stream>>>(data);
+  count_round<<<1, 1, 0, stream>>>(params.conditional.handle, out);
+  if (error == cudaSuccess) error = cudaStreamEndCapture(stream, &body);
+  return error == cudaSuccess ? cudaGraphInstantiate(loop, graph, 0) : error;
+}
+
+static int run_loop(float *data, float *out) {
+  cudaStream_t stream;
+  cudaGraphExec_t loop;
+  float rounds = 0;
+  cudaError_t error = cudaStreamCreate(&stream);
+  if (error == cudaSuccess) error = make_loop(data, out, stream, &loop);
+  if (error == cudaSuccess) error = cudaGraphLaunch(loop, stream);
+  if (error == cudaSuccess) error = cudaStreamSynchronize(stream);
+  if (error == cudaSuccess) error = cudaMemcpy(&rounds, out, sizeof rounds, cudaMemcpyDefault);
+  if (error != cudaSuccess) fprintf(stderr, "%s\n", cudaGetErrorString(error));
+  return error == cudaSuccess && rounds == 3.0f ? 0 : 1;
+}
+#else
+static int run_loop(float *, float *) { return 0; }
+#endif
+
 int main(int count, char **arguments) {
   const char *bug = count == 2 ? arguments[1] : "";
   float *data, *out;
@@ -49,6 +108,7 @@ int main(int count, char **arguments) {
   }
   cudaMemset(out, 0, THREADS * sizeof(float));
   if (strcmp(bug, "uninitialised") != 0) cudaMemset(data, 0, THREADS * sizeof(float));
+  if (strcmp(bug, "loop") == 0) return run_loop(data, out);
   if (strcmp(bug, "bounds") == 0)
     read_behind<<<1, THREADS>>>(data, FAR_BEHIND, out);
   else if (strcmp(bug, "uninitialised") == 0 || strcmp(bug, "none") == 0)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The GPU tests' small cases under compute-sanitizer: memcheck, initcheck, racecheck, synccheck.
-# First each tool must report a bug that was planted for it, and pass a program without one. Then
+# First each tool must report a bug that was planted for it, and pass a program without one. What a tool
+# says of kernels in the loop of a graph counts if it passes a correct one there. Then
 # every case runs under every tool, several at a time, the slow tools first; each says how long it
 # took. What has not ended when the time is over fails.
 #
@@ -56,6 +57,14 @@ check_tool() { # check_tool NAME FOLDER: whether it reports its planted bug and 
   echo "$1: reports the planted bug (${bug_of[$1]})"
 }
 
+# knows_loops NAME FOLDER: whether it passes a correct program whose kernel is in the loop of a graph.
+# synccheck of CUDA 13.0 takes each barrier there for one that threads do not reach together.
+knows_loops() {
+  under "$1" 60 "$2/$1.loop" "$2/planted_bugs" loop && return
+  echo "$1: apr_run: not run: it reports a correct kernel in the loop of a graph"
+  return 1
+}
+
 # one FOLDER BUILD END "TOOL PROGRAM CASE": runs a case until second END, and says how it went
 one() {
   local folder=$1 build=$2 end=$3 tool words left begin out
@@ -99,11 +108,14 @@ run_all() {
   local build=$1 folder=$2 tool case cases end failed=0 runs=0 jobs
   find_tool compute-sanitizer >/dev/null && compile "$folder" && check_programs "$build" || return 1
   "$folder/planted_bugs" none || { echo "no GPU can be used"; return 1; }
+  "$folder/planted_bugs" loop || { echo "a loop in a graph does not work"; return 1; }
   end=$(($(date +%s) + ${POLYAD_SANITIZE_SECONDS:-270}))
   jobs=$(($(nproc) / 2 > 8 ? 8 : $(nproc) / 2))
   jobs=${POLYAD_SANITIZE_JOBS:-$((jobs > 0 ? jobs : 1))}
+  local loopless=' '
   for tool in "${tools[@]}"; do
     check_tool "$tool" "$folder" || return 1
+    knows_loops "$tool" "$folder" || loopless+="$tool "
   done
   # A kernel of cuSOLVER's (ormqr) reads what nobody has written, and does not use it.
   echo "initcheck: tucker: not run: cuSOLVER is not ours to mend"
@@ -115,6 +127,7 @@ run_all() {
     for case in "${cases[@]}"; do
       case "$tool ${case%% *}" in
         "initcheck tucker" | "racecheck members") continue ;;
+        *" apr_run") [[ $loopless != *" $tool "* ]] || continue ;;
       esac
       printf '%s\0' "$tool $case"
       runs=$((runs + 1))

@@ -87,6 +87,7 @@ cudaError_t pd_gpu_invert(const struct pd_gpu_inversion *jobs, int count, cudaSt
 
 /** One pass over the rows of a factor; see pd_linalg::update_rows. */
 struct pd_gpu_rows {
+  int sweeps; /* x becomes what pd_gpu_hals() makes; only where pd_gpu_sweeps_in_pass() */
   const double *inverse; /* x becomes m inverse; NULL: x is there */
   struct pd_gpu_matrix x;
   struct pd_gpu_matrix m; /* data NULL: x holds it, or, where x is there, no inner products */
@@ -120,6 +121,8 @@ cudaError_t pd_gpu_multiply(const struct pd_gpu_rows *rows, cudaStream_t stream)
 /** Sums over the columns of x, of products with m, and of squares times `slices` (NULL: one). */
 cudaError_t pd_gpu_column_sums(struct pd_gpu_matrix m, struct pd_gpu_matrix x, const double *slices,
                                int blocks, double *sums, cudaStream_t stream);
+/** Whether pd_gpu_pass() is to make a sweep, instead of the function below. */
+int pd_gpu_sweeps_in_pass(uint64_t rows, int rank);
 /** One sweep of HALS over every row of rows->before times rows->weights, into x. */
 cudaError_t pd_gpu_hals(const struct pd_gpu_rows *rows, cudaStream_t stream);
 

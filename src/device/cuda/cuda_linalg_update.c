@@ -221,7 +221,9 @@ polyad_status pd_cuda_update_rows_nonnegative(polyad_context *context, int runs,
   for (int k = 0; k < runs; ++k) {
     works[k] = updates[k].work;
     rows[k] = update_rows_of(&updates[k]);
-    PD_TRY(PD_CUDA(context, state, pd_gpu_hals(&rows[k], pd_cuda_stream(state))));
+    rows[k].sweeps = pd_gpu_sweeps_in_pass(rows[k].x.rows, rows[k].x.rank);
+    if (!rows[k].sweeps)
+      PD_TRY(PD_CUDA(context, state, pd_gpu_hals(&rows[k], pd_cuda_stream(state))));
   }
   return run_passes(context, state, runs, works, rows);
 }

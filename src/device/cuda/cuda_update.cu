@@ -1,6 +1,7 @@
-/* The pass over the rows of a factor of up to 32 columns that an update is: x = m w, and in the
- * same pass the block's part of x^T x, its inner products with m, its largest entries and its
- * weighted squares. Every number is read once and written once.
+/* The pass over the rows of a factor of up to 32 columns that an update is: x = m w, or a sweep of
+ * HALS from the factor before (cuda_update_sweep.cuh), and in the same pass the block's part of
+ * x^T x, its inner products with m, its largest entries and its weighted squares. Every number is
+ * read once and written once.
  *
  * A warp takes sixteen rows at a time and multiplies them by w with the tensor cores' products of
  * doubles. Those leave the matrices' columns free to be numbered in any way: lane 4 i + q holds
@@ -14,6 +15,7 @@
  * a block's rows, whose division into blocks depends on their number alone. */
 #include "core/half.h"
 #include "device/cuda/cuda_linalg_device.cuh"
+#include "device/cuda/cuda_update_sweep.cuh"
 #include "device/cuda/cuda_update_tiles.cuh"
 
 namespace {
@@ -23,6 +25,13 @@ enum { WARPS = 4, THREADS = 32 * WARPS };
 enum { LEAST_ROWS = WARPS * ROWS };
 /* Bytes of a warp's slots. */
 enum { SLOT_BYTES = 8192 };
+
+/* WITHOUT: x is there, and m may be. SWEEP: x comes from `before` and m. Else x holds m, and is
+ * replaced: by SOLVE where the update is not refined, by REFINE, in double, where it is. That is
+ * known on the device alone, and one kernel for both would have too few registers: the other one
+ * leaves at once. */
+enum Way { WITHOUT, SOLVE, REFINE, SWEEP };
+__device__ constexpr bool solves(Way way) { return way == SOLVE || way == REFINE; }
 
 /* What a pass reads and makes, and whether its rows may be moved in pieces. */
 struct Pass {
@@ -130,15 +139,21 @@ __device__ void write_gram(const Pass &pass, const double (&gram)[Products<TILES
   }
 }
 
+/* The column of a lane's entry k of the rows. */
+template <int TILES, Way WAY> __device__ int column_of_entry(int k) {
+  int q = (int)threadIdx.x % 4;
+  return WAY == SWEEP ? k / 2 * TILE + 2 * q + k % 2 : q * 2 * TILES + k;
+}
+
 /* Adds up the sums of the lanes that share columns, in the order of their rows. */
-template <typename T, int TILES>
+template <typename T, int TILES, Way WAY>
 __device__ void write_columns(const Pass &pass, const Sums<T, TILES> &sums, Room<TILES> &room) {
   int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32, rank = pass.rows.x.rank;
   double *to = pass.rows.sums + (size_t)blockIdx.x * PD_GPU_COLUMN_SUMS * rank;
   __syncthreads();
 #pragma unroll
   for (int k = 0; k < 2 * TILES; ++k)
-    room.inner[threadIdx.x / 4][lane % 4 * 2 * TILES + k] = sums.inner[k];
+    room.inner[threadIdx.x / 4][column_of_entry<TILES, WAY>(k)] = sums.inner[k];
   room.square[warp][lane] = sums.square;
   room.largest[warp][lane] = (double)sums.largest;
   __syncthreads();
@@ -294,11 +309,6 @@ __device__ void halve(const pd_gpu_rows &rows, uint64_t row, int first, float (&
   }
 }
 
-/* WITHOUT: x is there, and m may be. Else x holds m, and is replaced: by SOLVE where the update is
- * not refined, by REFINE, in double, where it is. That is known on the device alone, and one kernel
- * for both would have too few registers: the other one leaves at once. */
-enum Way { WITHOUT, SOLVE, REFINE };
-
 /* Adds a slot's rows of x, from row `begin` on, to what is summed by columns. */
 template <typename T, int TILES>
 __device__ void fold_columns(const pd_gpu_rows &rows, uint64_t begin, const T *slot,
@@ -318,6 +328,22 @@ __device__ void fold_columns(const pd_gpu_rows &rows, uint64_t begin, const T *s
   }
 }
 
+/* m of a lane's rows where the slot holds x. */
+template <typename T, int COLUMNS>
+__device__ void load_m(const pd_gpu_rows &rows, uint64_t row, int first, T (&m)[COLUMNS]) {
+  bool there = rows.used == nullptr || row >= rows.x.rows || (rows.used[row / 32] >> row % 32 & 1);
+  load(rows.m, there ? row : UINT64_MAX, first, m);
+}
+
+/* Adds what the lane has of the rows to the inner products. */
+template <typename T, int TILES>
+__device__ void add_inner(const T (&m)[2][2 * TILES], const T (&x)[2][2 * TILES],
+                          Sums<T, TILES> &sums) {
+#pragma unroll
+  for (int k = 0; k < 2 * TILES; ++k)
+    sums.inner[k] += (double)m[0][k] * (double)x[0][k] + (double)m[1][k] * (double)x[1][k];
+}
+
 /* Sixteen rows, which the slot holds: m where the pass solves, and then x in their place; else x.
  */
 template <typename T, int TILES, Way WAY>
@@ -330,7 +356,7 @@ __device__ void update_slot(const Pass &pass, const Inverse<TILES> &w, bool pull
   for (int half = 0; half < 2; ++half) {
     int at = lane / 4 + half * TILE;
     slot_read(slot, at, first, WAY == WITHOUT ? x[half] : m[half]);
-    if (WAY == WITHOUT) load(rows.m, begin + at, first, m[half]);
+    if (WAY == WITHOUT) load_m(rows, begin + at, first, m[half]);
   }
   if (WAY != WITHOUT) {
     solve<T, TILES, WAY == REFINE>(pass, w, pulls, begin, m, x);
@@ -342,74 +368,129 @@ __device__ void update_slot(const Pass &pass, const Inverse<TILES> &w, bool pull
       slot_write(slot, at, first, x[half]);
     }
   }
-#pragma unroll
-  for (int k = 0; k < 2 * TILES; ++k)
-    sums.inner[k] += (double)m[0][k] * (double)x[0][k] + (double)m[1][k] * (double)x[1][k];
-  __syncwarp();
-  if (WAY != WITHOUT) store_slot<T, TILES>(rows.x, pass.aligned, begin, slot);
-  fold_columns<T, TILES>(rows, begin, slot, sums);
-  add_gram<T, TILES>(slot, sums.gram);
+  add_inner<T, TILES>(m, x, sums);
 }
+
+/* The same by a sweep: the slot holds m. `before` has the lane's entries of the factor before, and
+ * gets those of the rows from `next` on, which are on their way while these change. */
+template <typename T, int TILES>
+__device__ void sweep_slot(const pd_gpu_rows &rows, const Equations<TILES> &v, uint64_t next,
+                           T (&before)[2][2 * TILES], T *slot, Sums<T, TILES> &sums) {
+  int lane = (int)threadIdx.x % 32, row = lane / 4;
+  T m[2][2 * TILES], to[2][2 * TILES];
+  double x[TILES][4];
+#pragma unroll
+  for (int half = 0; half < 2; ++half)
+#pragma unroll
+    for (int k = 0; k < 2 * TILES; k += 2) {
+      int column = column_of_entry<TILES, SWEEP>(k);
+      T pair[2];
+      slot_read(slot, row + half * TILE, column, pair);
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        m[half][k + e] = pair[e];
+        x[k / 2][2 * half + e] = (double)before[half][k + e] * v.weight[column + e];
+      }
+    }
+  load_before<T, TILES>(rows.before, next + row, before);
+  sweep<T, TILES>(v, m, x);
+#pragma unroll
+  for (int half = 0; half < 2; ++half)
+#pragma unroll
+    for (int k = 0; k < 2 * TILES; k += 2) {
+      int column = column_of_entry<TILES, SWEEP>(k);
+      T pair[2];
+#pragma unroll
+      for (int e = 0; e < 2; ++e)
+        pair[e] = to[half][k + e] = (T)(x[k / 2][2 * half + e] * v.scale[column + e]);
+      slot_write(slot, row + half * TILE, column, pair);
+    }
+  add_inner<T, TILES>(m, to, sums);
+}
+
+/* What a pass has for all rows. */
+template <int TILES, Way WAY> struct Shared { Inverse<TILES> w; };
+template <int TILES> struct Shared<TILES, SWEEP> { Equations<TILES> v; };
 
 template <typename T, int TILES, Way WAY>
 __global__ void __launch_bounds__(THREADS, 2) pass_rows(const __grid_constant__ Batch<Pass> batch) {
   constexpr int SLOTS = SLOT_BYTES / (ROWS * SLOT_COLUMNS * (int)sizeof(T));
   const Pass &pass = batch.job[blockIdx.y];
   const pd_gpu_rows &rows = pass.rows;
-  __shared__ Inverse<TILES> w;
+  __shared__ Shared<TILES, WAY> all;
   __shared__ union {
     Room<TILES> room;
     alignas(PIECE) T slot[WARPS][SLOTS][ROWS * SLOT_COLUMNS];
   } shared;
-  if (sizeof(T) == sizeof(double) && WAY != WITHOUT && (*rows.refines != 0) != (WAY == REFINE))
-    return;
+  if (sizeof(T) == sizeof(double) && solves(WAY) && (*rows.refines != 0) != (WAY == REFINE)) return;
   uint64_t steps = (rows.x.rows + ROWS - 1) / ROWS;
   uint64_t step = steps * blockIdx.x / gridDim.x + threadIdx.x / 32;
   uint64_t end = steps * (blockIdx.x + 1) / gridDim.x;
-  T(*slot)[ROWS * SLOT_COLUMNS] = shared.slot[threadIdx.x / 32];
+  T(*slots)[ROWS * SLOT_COLUMNS] = shared.slot[threadIdx.x / 32];
   int turn = 0;
   const pd_gpu_matrix &in = WAY != WITHOUT && rows.m.data != nullptr ? rows.m : rows.x;
   auto used = [&](int ahead) {
     uint64_t at = step + (uint64_t)ahead * WARPS;
-    return rows.used == nullptr || at >= end ? ~0u : rows.used[at / 2] >> at % 2 * ROWS;
+    bool all_are = WAY == WITHOUT || rows.used == nullptr || at >= end;
+    return all_are ? ~0u : rows.used[at / 2] >> at % 2 * ROWS;
   };
   auto fetch = [&](int ahead, uint32_t bits) {
     uint64_t at = step + (uint64_t)ahead * WARPS;
     if (at < end)
-      fetch_slot<T, TILES>(slot[(turn + ahead) % SLOTS], in, pass.aligned, at * ROWS, bits);
+      fetch_slot<T, TILES>(slots[(turn + ahead) % SLOTS], in, pass.aligned, at * ROWS, bits);
     __pipeline_commit();
   };
   for (int ahead = 0; ahead < SLOTS - 1; ++ahead)
     fetch(ahead, used(ahead));
   uint32_t bits = used(SLOTS - 1);
-  bool pulls = WAY != WITHOUT && rows.before.data != nullptr && *rows.pulls != 0;
+  bool pulls = solves(WAY) && rows.before.data != nullptr && *rows.pulls != 0;
   Sums<T, TILES> sums = {};
-  if (WAY != WITHOUT) load_inverse<TILES>(rows, w);
+  T before[2][2 * TILES];
+  if constexpr (solves(WAY)) load_inverse<TILES>(rows, all.w);
+  if constexpr (WAY == SWEEP) {
+    load_equations<TILES>(rows, all.v);
+    load_before<T, TILES>(rows.before, step * ROWS + threadIdx.x % 32 / 4, before);
+  }
   for (; step < end; step += WARPS, ++turn) {
+    T *slot = slots[turn % SLOTS];
     fetch(SLOTS - 1, bits);
     bits = used(SLOTS);
     __pipeline_wait_prior(SLOTS - 1);
     __syncwarp();
-    update_slot<T, TILES, WAY>(pass, w, pulls, step * ROWS, slot[turn % SLOTS], sums);
+    if constexpr (WAY == SWEEP)
+      sweep_slot<T, TILES>(rows, all.v, (step + WARPS) * ROWS, before, slot, sums);
+    else
+      update_slot<T, TILES, WAY>(pass, all.w, pulls, step * ROWS, slot, sums);
+    __syncwarp();
+    if (WAY != WITHOUT) store_slot<T, TILES>(rows.x, pass.aligned, step * ROWS, slot);
+    fold_columns<T, TILES>(rows, step * ROWS, slot, sums);
+    add_gram<T, TILES>(slot, sums.gram);
     __syncwarp();
   }
   write_gram<TILES>(pass, sums.gram, shared.room);
-  write_columns<T, TILES>(pass, sums, shared.room);
+  write_columns<T, TILES, WAY>(pass, sums, shared.room);
 }
 
 int tiles(const Pass &pass) { return (pass.rows.x.rank + TILE - 1) / TILE; }
-int solves(const Pass &pass) { return pass.rows.inverse != nullptr; }
+Way way_of(const Pass &pass) {
+  return pass.rows.sweeps ? SWEEP : pass.rows.inverse != nullptr ? SOLVE : WITHOUT;
+}
 
 template <typename T, int TILES>
 void start(const Batch<Pass> &batch, int count, cudaStream_t stream) {
   dim3 blocks((unsigned)batch.job[0].rows.blocks, (unsigned)count);
-  if (!solves(batch.job[0])) {
+  switch (way_of(batch.job[0])) {
+  case WITHOUT:
     pass_rows<T, TILES, WITHOUT><<<blocks, THREADS, 0, stream>>>(batch);
-    return;
+    break;
+  case SWEEP:
+    pass_rows<T, TILES, SWEEP><<<blocks, THREADS, 0, stream>>>(batch);
+    break;
+  default:
+    pass_rows<T, TILES, SOLVE><<<blocks, THREADS, 0, stream>>>(batch);
+    if constexpr (sizeof(T) == sizeof(double))
+      pass_rows<T, TILES, REFINE><<<blocks, THREADS, 0, stream>>>(batch);
   }
-  pass_rows<T, TILES, SOLVE><<<blocks, THREADS, 0, stream>>>(batch);
-  if constexpr (sizeof(T) == sizeof(double))
-    pass_rows<T, TILES, REFINE><<<blocks, THREADS, 0, stream>>>(batch);
 }
 
 template <typename T> void start(const Batch<Pass> &batch, int count, cudaStream_t stream) {
@@ -445,7 +526,7 @@ extern "C" cudaError_t pd_gpu_pass(const struct pd_gpu_rows *jobs, int count, cu
     const pd_gpu_rows &rows = jobs[k];
     pass[k] = {rows, has_tiles(rows.x) && has_tiles(rows.m)};
   }
-  auto kind = [](const Pass &job) { return (tiles(job) * 2 + solves(job)) * 2 + job.rows.x.wide; };
+  auto kind = [](const Pass &job) { return (tiles(job) * 4 + way_of(job)) * 2 + job.rows.x.wide; };
   return launch_in_batches(pass, count, kind, [&](const Batch<Pass> &batch, int together, int) {
     if (batch.job[0].rows.x.wide)
       start<double>(batch, together, stream);

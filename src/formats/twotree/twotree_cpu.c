@@ -79,14 +79,6 @@ static polyad_status twotree_cpu_fill(polyad_context *context, const void *stora
   return POLYAD_OK;
 }
 
-/* The factors of a side's other modes, on which its partial rows rest. */
-static uint64_t others_of(const struct pd_twotree_side *side) {
-  uint64_t modes = 0;
-  for (int k = 0; k < side->modes.others; ++k)
-    modes |= UINT64_C(1) << side->modes.other[k];
-  return modes;
-}
-
 /* Y(t, :) = the product of the rows of the side's factors at tuple t. */
 static void fill_own_rows(const struct pd_twotree *twotree, const struct pd_twotree_side *side,
                           const struct pd_call *call, int threads, struct pd_matrix *rows) {
@@ -155,7 +147,7 @@ static polyad_status twotree_cpu_run(polyad_context *context, const void *storag
                            .data = scratch->rows[s]};
   bool model = pd_op_needs_model(&call->op);
   if (side->tuples == 0 || model ||
-      !pd_versions_hold(&scratch->made[s], call->factors, others_of(side))) {
+      !pd_versions_hold(&scratch->made[s], call->factors, pd_twotree_others(side))) {
     struct pd_rowsum_job job = pass_of(twotree, scratch, call, s, &rows);
     if (call->op.into == PD_INTO_SCALAR) {
       *(double *)call->out->data = pd_rowsum_gain(&job, scratch->pass);
@@ -164,7 +156,7 @@ static polyad_status twotree_cpu_run(polyad_context *context, const void *storag
     pd_rowsum_run(&job, scratch->pass);
   }
   if (side->tuples == 0) return POLYAD_OK;
-  if (!model) pd_versions_set(&scratch->made[s], call->factors, others_of(side));
+  if (!model) pd_versions_set(&scratch->made[s], call->factors, pd_twotree_others(side));
   sum_tuples(twotree, scratch->tuples[s], call, &side->list[which], &rows);
   return POLYAD_OK;
 }

@@ -100,15 +100,6 @@ static polyad_status twotree_cuda_sum_nonzeros(polyad_context *context,
   return status;
 }
 
-/* The modes whose factors the partial rows of a side are made from. */
-static uint64_t rests_on(const struct pd_twotree *twotree, int s) {
-  const struct pd_twotree_modes *modes = &twotree->side[s].modes;
-  uint64_t others = 0;
-  for (int k = 0; k < modes->others; ++k)
-    others |= UINT64_C(1) << modes->other[k];
-  return others;
-}
-
 /* Makes the partial rows of a side anew where they are of other factors. */
 static polyad_status make_partial_rows(polyad_context *context, const struct pd_twotree *twotree,
                                        struct twotree_cuda_scratch *scratch, int s,
@@ -119,9 +110,10 @@ static polyad_status make_partial_rows(polyad_context *context, const struct pd_
       .op = PD_MTTKRP, .mode = 0, .factors = inputs, .out = &scratch->rows[s]};
   for (int k = 0; k < modes->others; ++k)
     inputs[1 + k] = factors[modes->other[k]];
-  if (pd_versions_hold(&scratch->made[s], factors, rests_on(twotree, s))) return POLYAD_OK;
+  uint64_t others = pd_twotree_others(&twotree->side[s]);
+  if (pd_versions_hold(&scratch->made[s], factors, others)) return POLYAD_OK;
   PD_TRY(twotree_cuda_sum_nonzeros(context, twotree, scratch, s, &call));
-  pd_versions_set(&scratch->made[s], factors, rests_on(twotree, s));
+  pd_versions_set(&scratch->made[s], factors, others);
   return POLYAD_OK;
 }
 
@@ -131,7 +123,7 @@ static uint64_t twotree_cuda_kept(const void *storage, const void *workspace,
   const struct twotree_cuda_scratch *scratch = workspace;
   uint64_t which = 0;
   for (int s = 0; s < twotree->sides; ++s)
-    if (pd_versions_hold(&scratch->made[s], factors, rests_on(twotree, s)))
+    if (pd_versions_hold(&scratch->made[s], factors, pd_twotree_others(&twotree->side[s])))
       which |= UINT64_C(1) << s;
   return which;
 }
@@ -141,7 +133,8 @@ static void twotree_cuda_keep(const void *storage, void *workspace,
   const struct pd_twotree *twotree = storage;
   struct twotree_cuda_scratch *scratch = workspace;
   for (int s = 0; s < twotree->sides; ++s)
-    if ((which >> s & 1) != 0) pd_versions_set(&scratch->made[s], factors, rests_on(twotree, s));
+    if ((which >> s & 1) != 0)
+      pd_versions_set(&scratch->made[s], factors, pd_twotree_others(&twotree->side[s]));
 }
 
 static polyad_status twotree_cuda_run(polyad_context *context, const void *storage, void *workspace,

@@ -77,4 +77,12 @@ pd_twotree_modes_of(int order, const struct pd_twotree_cut *cut, int side) {
   return pd_twotree_modes_from(order, cut->first[side], cut->count[side]);
 }
 
+/** The other modes of a side, a bit each: its partial rows rest on their factors. */
+static inline uint64_t pd_twotree_others(const struct pd_twotree_side *side) {
+  uint64_t modes = 0;
+  for (int k = 0; k < side->modes.others; ++k)
+    modes |= UINT64_C(1) << side->modes.other[k];
+  return modes;
+}
+
 #endif
