@@ -442,8 +442,18 @@ def reasons(m):
         ratios = [peer / m.time(tensor, name).ms for (tensor, program), (peer, _) in m.peers.items()
                   if program == name and m.time(tensor, name)]
         facts[f"over_{name}"] = f"{min(ratios):.1f} to {max(ratios):.1f}"
+    facts |= with_fibers()
     blocks = m.time("nell-2", "hicoo").rows[0]["about"]
     facts["blocks_nell-2"] = re.search(r"([0-9.e+]+) nonzeros in each", blocks).group(1)
+    return facts
+
+
+def with_fibers():
+    """Formats beside their authors' programs on tensors with the fibers of the real ones."""
+    m, facts = Measured(fibers=True), {}
+    for name in ("mmcsf", "blco", "bcsf"):
+        ratios = [ms / m.time(tensor, name).ms for (tensor, program), (ms, _) in m.peers.items() if program == name]
+        facts[f"fibers_{name}"] = f"{min(ratios):.1f} to {max(ratios):.1f}"
     return facts
 
 

@@ -3,14 +3,17 @@
 format, and how many times as fast as the peers' own programs on the same kind of machine.
 
 usage: bench/field_table.py FOLDER [--peers FOLDER/peers.json]      prints Markdown
+       bench/field_table.py FOLDER --fibers     of tensors with the fibers of real ones, also beside the
+                                                fastest of all other programs
 
-FOLDER holds field*.jsonl.
+FOLDER holds field*.jsonl; of those, field_fibers.jsonl and peers_fibers.json are for --fibers.
 """
 import argparse
 import glob
 import json
 import os
 
+from measured import PROGRAMS
 from tensors import name_of
 
 # Which of the peers' programs a format is to be compared with.
@@ -44,16 +47,29 @@ def read(paths):
     return table, machine, structures
 
 
+def fastest_rows(table, peers):
+    """The fastest of all programs on each tensor, and how many times as fast polyad's formats are."""
+    fastest = {tensor: min(peers[tensor].items(), key=lambda item: item[1]) for tensor in table}
+    yield "fastest other program", [f"{PROGRAMS[program]} {ms:.3g}" for program, ms in fastest.values()]
+    yield "modecopy, times as fast", [f"{fastest[tensor][1] / sums['modecopy']:.1f}" for tensor, sums in table.items()]
+    yield "the fastest format, times as fast", [f"{fastest[tensor][1] / min(sums.values()):.1f}"
+                                                for tensor, sums in table.items()]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder")
     parser.add_argument("--peers")
+    parser.add_argument("--fibers", action="store_true")
     options = parser.parse_args()
-    with open(options.peers or os.path.join(options.folder, "peers.json"),
+    with open(options.peers or
+              os.path.join(options.folder, "peers_fibers.json" if options.fibers else "peers.json"),
               encoding="utf-8") as file:
         peers = json.load(file)
-    table_of, machine, structures = read(sorted(glob.glob(os.path.join(options.folder, "field*.jsonl"))))
+    table_of, machine, structures = read(
+        path for path in sorted(glob.glob(os.path.join(options.folder, "field*.jsonl")))
+        if path.endswith("_fibers.jsonl") == options.fibers)
     for precision, table in table_of.items():
         names = list(dict.fromkeys(name for sums in table.values() for name in sums))
         print(f"\n{precision}, rank 32, {machine}; ms for all modes, the fastest bold, in brackets "
@@ -72,6 +88,8 @@ def main():
                 if sums[name] == min(sums.values()):
                     cell = f"**{cell}**"
                 cells.append(cell + (f" ({peer / sums[name]:.1f})" if peer else ""))
+            print(f"| {name} | " + " | ".join(cells) + " |")
+        for name, cells in fastest_rows(table, peers[precision]) if options.fibers else ():
             print(f"| {name} | " + " | ".join(cells) + " |")
 
 

@@ -14,9 +14,12 @@ from tensors import name_of
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "results")
 FILES = ("field.jsonl", "field-large.jsonl", "huge.jsonl", "figures.json", "large.jsonl",
          "small.jsonl", "hls.jsonl")
+PEER_FILES = ("peers_run.json", "peers.json")
+# The same of tensors with the fibers of the real ones; those of the files above are flat.
+FIBER_FILES, FIBER_PEER_FILES = ("field_fibers.jsonl",), ("peers_fibers.json",)
 # The programs that formats are compared with: those of their authors.
 PROGRAMS = {"blco": "BLCO", "mmcsf": "MM-CSF", "bcsf": "B-CSF", "hicoo": "HiCOO (ParTI-GPU)",
-            "genten": "GenTen", "coo atomics": "COO with atomics"}
+            "genten": "GenTen", "coo atomics": "COO with atomics", "hiparti-coo": "HiParTI's COO"}
 
 Time = collections.namedtuple("Time", "ms modes file rows output")
 
@@ -34,12 +37,12 @@ def time_of(rows, path, output):
 class Measured:
     """Times by (tensor, kernel, format, variant, threshold); counters and peers' times."""
 
-    def __init__(self, folder=FOLDER, precision="f32"):
+    def __init__(self, folder=FOLDER, precision="f32", fibers=False):
         self.precision = precision
         self.folder = os.path.join(folder, "h200")
         self.portability = os.path.join(folder, "portability", "measured")
         self.times, self.counters, self.dims = {}, {}, {}
-        for name in FILES:
+        for name in FIBER_FILES if fibers else FILES:
             path = os.path.join(self.folder, name)
             if not os.path.exists(path):
                 continue
@@ -47,7 +50,7 @@ class Measured:
                 self.read_archive(path)
             else:
                 self.read_lines(path)
-        self.peers = self.read_peers()
+        self.peers = self.read_peers(FIBER_PEER_FILES if fibers else PEER_FILES)
 
     def read_lines(self, path):
         for output in lines_of(path):
@@ -100,10 +103,10 @@ class Measured:
         if len(rows) == len(output.get("dims", rows)):  # all modes are there
             self.times.setdefault(key, time_of(rows, path, output))
 
-    def read_peers(self):
+    def read_peers(self, names):
         """Milliseconds by (tensor, program): what ran beside polyad comes before the rest."""
         times = {}
-        for name in ("peers_run.json", "peers.json"):
+        for name in names:
             path = os.path.join(self.folder, name)
             if not os.path.exists(path):
                 continue

@@ -54,6 +54,11 @@ def test_measured(tmp_path):
     values, files = claims.speedups(m, "A", "auto", ("vast", "uber"), "blco", True)
     assert values == {"vast": pytest.approx(2)} and files == ["field.jsonl", "peers_run.json"]
     assert claims.speedups(m, "A", "auto", ("vast",), "mmcsf", True) == ({}, [])
+    (folder / "field_fibers.jsonl").write_text(line("vast", ("flycoo", "auto", 1, 1), ("flycoo", "auto", 2, 1)))
+    (folder / "peers_fibers.json").write_text('{"f32": {"vast": {"genten": 8}}}')
+    m = Measured(str(tmp_path), fibers=True)
+    assert m.time("vast", "flycoo").ms == pytest.approx(2) and m.peers == {("vast", "genten"): (8, "peers_fibers.json")}
+    assert Measured(str(tmp_path)).time("vast", "flycoo").ms == pytest.approx(5)
 
 
 def test_published():
@@ -114,3 +119,27 @@ def test_hls_table():
     done = subprocess.run([sys.executable, FOLDER / "hls_table.py", folder / "hls.jsonl"], check=True, capture_output=True,
                           text=True)
     assert done.stdout == (folder / "HLS.md").read_text()
+
+
+@pytest.mark.parametrize("page, options", [
+    ("FIELD.md", ("--peers", FOLDER / "results/h200/peers_run.json")), ("FIELD_FIBERS.md", ("--fibers",))])
+def test_field_table(page, options):
+    """The committed tables are what the script writes."""
+    folder = FOLDER / "results/h200"
+    done = subprocess.run([sys.executable, FOLDER / "field_table.py", folder, *options], check=True, capture_output=True,
+                          text=True)
+    assert (folder / page).read_text().endswith("`.\n" + done.stdout)
+
+
+def test_fibers_of_peers():
+    """What counts of each program is the fastest correct result of its runs."""
+    record = json.loads((FOLDER / "results/h200/peers_fibers.json").read_text())
+    found = {"f32": {}, "f64": {}}
+    for run in record["runs"]:
+        programs = found[run["precision"]].setdefault(run["tensor"], {})
+        if run.get("seconds_all_modes") and run["correct"]:
+            name, ms = run["program"].removesuffix("-head"), 1e3 * run["seconds_all_modes"]
+            programs[name] = min(ms, programs.get(name, ms))
+    for precision, tensors in found.items():
+        assert record[precision] == {tensor: {name: pytest.approx(ms, abs=1e-4) for name, ms in programs.items()}
+                                     for tensor, programs in tensors.items()}

@@ -193,6 +193,9 @@ def test_gathering(tmp_path):
              "device_name": "a GPU", "results": rows}
     (tmp_path / "hls.jsonl").write_text(json.dumps(found) + "\n" + json.dumps(
         {**found, "file": "like:book"}))
+    # Tensors with the fibers of real ones are no part of the figures.
+    (tmp_path / "field_fibers.jsonl").write_text(json.dumps(
+        {**found, "results": [row(m, variant="sequential") for m in (1, 2, 3)]}))
     (tmp_path / "peers.json").write_text('{"f32": {"vast": {"blco": 82.8, "mmcsf": null}}}')
     subprocess.run([sys.executable, FOLDER / "gather.py", tmp_path / "archive.json", tmp_path],
                    check=True, capture_output=True)
