@@ -108,31 +108,34 @@ static void test_operations(void **state) {
       }
 }
 
-/* Of one column nothing is left: both count one component without weight. */
-static void clipped_column(uint64_t rows, uint64_t rank) {
-  static const char *const devices[] = {"cpu", "cuda"};
-  for (int k = 0; k < 2; ++k) {
-    struct linalg_side side;
-    double scalars[PD_SCALARS];
-    linalg_side_make(&side, devices[k], POLYAD_F64, rows, rank, 0);
-    double *m = linalg_side_to_doubles(&side, &side.m);
-    for (size_t i = 0; i < rows; ++i)
-      m[i * rank + rank / 2] = -1e9;
-    assert_int_equal(pd_matrix_from_host(side.context, &side.m, m), POLYAD_OK);
-    run(&side, NONNEGATIVE, PD_SCALE_NORM_2, scalars);
-    assert_true(scalars[PD_SCALAR_CLIPPED] == 1);
-    free(m);
-    linalg_side_free(&side);
-  }
+/* Columns that hardly overlap, and a sweep that leaves nothing of one of them: every device counts
+ * one component without weight. */
+static void clipped_column(const char *device, uint64_t rows, uint64_t rank) {
+  struct linalg_side side;
+  double scalars[PD_SCALARS];
+  linalg_side_make(&side, device, POLYAD_F64, rows, rank, 0);
+  double *m = linalg_side_to_doubles(&side, &side.m), *v = linalg_side_to_doubles(&side, &side.v);
+  for (size_t i = 0; i < rows; ++i)
+    m[i * rank + rank / 2] = -1e9;
+  for (size_t e = 0; e < rank * rank; ++e)
+    v[e] = e % (rank + 1) == 0 ? 2 : 0.01;
+  assert_int_equal(pd_matrix_from_host(side.context, &side.m, m), POLYAD_OK);
+  assert_int_equal(pd_matrix_from_host(side.context, &side.v, v), POLYAD_OK);
+  run(&side, NONNEGATIVE, PD_SCALE_NORM_2, scalars);
+  assert_true(scalars[PD_SCALAR_CLIPPED] == 1);
+  free(m);
+  free(v);
+  linalg_side_free(&side);
 }
 
 static void test_clipped(void **state) {
   (void)state;
   static const uint64_t ranks[] = {5, 32, 40};
-  for (int k = 0; k < 3; ++k) {
-    clipped_column(300, ranks[k]);
-    clipped_column(9001, ranks[k]);
-  }
+  for (int k = 0; k < 3; ++k)
+    for (int there = 0; there < 2; ++there) {
+      clipped_column(there == 0 ? "cpu" : "cuda", 300, ranks[k]);
+      clipped_column(there == 0 ? "cpu" : "cuda", 9001, ranks[k]);
+    }
 }
 
 /* Scaling by powers of two rounds nothing: the Gram matrix, which is scaled apart from the factor,
