@@ -204,6 +204,7 @@ profile() {
 }
 
 { nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader; nproc; } 2>&1
+ended=0
 for stage in "$@"; do
   start=$SECONDS
   {
@@ -235,9 +236,14 @@ for stage in "$@"; do
   } >"$OUT/$stage.log" 2>&1
   code=$?
   echo "== $stage: exit $code, $((SECONDS - start)) s"
-  if [ "$code" -ne 0 ]; then tail -n 40 "$OUT/$stage.log"; else
+  if [ "$code" -ne 0 ]; then
+    ended=1
+    grep -n "FAILED" "$OUT/$stage.log"
+    tail -n 40 "$OUT/$stage.log"
+  else
     grep -E "all modes|cp-als|tests|PASSED|FAILED|WRONG|NOT RUN|NOT ENDED|tools|skipped" "$OUT/$stage.log" |
       cut -c1-170
   fi
   [ "$stage" != build ] || [ "$code" -eq 0 ] || exit 1
 done
+exit $ended
