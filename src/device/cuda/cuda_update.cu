@@ -371,8 +371,9 @@ __device__ void update_slot(const Pass &pass, const Inverse<TILES> &w, bool pull
   add_inner<T, TILES>(m, x, sums);
 }
 
-/* The same by a sweep: the slot holds m. `before` has the lane's entries of the factor before, and
- * gets those of the rows from `next` on, which are on their way while these change. */
+/* Sixteen rows by a sweep: the slot holds m, and then x in its place. `before` has the lane's
+ * entries of the factor before, and gets those of the rows from `next` on, which are on their way
+ * while these change. */
 template <typename T, int TILES>
 __device__ void sweep_slot(const pd_gpu_rows &rows, const Equations<TILES> &v, uint64_t next,
                            T (&before)[2][2 * TILES], T *slot, Sums<T, TILES> &sums) {
@@ -393,7 +394,7 @@ __device__ void sweep_slot(const pd_gpu_rows &rows, const Equations<TILES> &v, u
       }
     }
   load_before<T, TILES>(rows.before, next + row, before);
-  sweep<T, TILES>(v, m, x);
+  sweep_sixteen<T, TILES>(v, m, x);
 #pragma unroll
   for (int half = 0; half < 2; ++half)
 #pragma unroll

@@ -107,8 +107,8 @@ __device__ static inline void sweep_pair(const Equations<TILES> &v, int tile, in
 /** x, which holds the factor before times its weights, after a sweep: entry e of a tile is of
  *  column 2 q + e % 2 in row i + 8 (e / 2). */
 template <typename T, int TILES>
-__device__ static inline void sweep(const Equations<TILES> &v, const T (&m)[2][2 * TILES],
-                                    double (&x)[TILES][4]) {
+__device__ static inline void sweep_sixteen(const Equations<TILES> &v, const T (&m)[2][2 * TILES],
+                                            double (&x)[TILES][4]) {
   int lane = (int)threadIdx.x % 32;
 #pragma unroll
   for (int to = 0; to < TILES; ++to) {
