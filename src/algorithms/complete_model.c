@@ -185,6 +185,24 @@ static void diagnose(const struct pd_complete *c, polyad_run_info *info) {
                numbers, c->seen->count);
 }
 
+/* A fit below which nothing worth mentioning is left of a model. */
+static const double least_fit = 1e-3;
+
+/* For values s x a ridge is as heavy as s^(2 - 2/N) times it is for x: squares of the values grow
+ * by s^2, those of N factors by s^(2/N). */
+static void say_ridge(const struct pd_complete *c, polyad_run_info *info) {
+  polyad_cp_complete_options usual;
+  polyad_cp_complete_options_init(&usual);
+  int exponent = c->exponent + c->plan->value_exponent;
+  double values = ldexp(sqrt(c->norm_squared / c->seen->weights), exponent);
+  if (!(c->options->ridge > 0 && info->fit < least_fit)) return;
+  pd_run_say(info,
+             "The ridge %g leaves next to nothing of the model. The default, %g, is for values of "
+             "about one; here the root of their mean square is %.3g, for which a ridge of %.3g is "
+             "as heavy.",
+             c->options->ridge, usual.ridge, values, usual.ridge * pow(values, 2 - 2.0 / c->order));
+}
+
 /* Inner products of the components, whose columns have norm one or zero and need no scale. */
 static polyad_status multiply_cosines(const struct pd_complete *c, double *cosine) {
   struct pd_scaled_model model = {
@@ -240,6 +258,7 @@ polyad_status pd_complete_finish(void *state, polyad_run_info *info) {
   PD_TRY(make_model(c));
   PD_TRY(complete_model_find_fit(c, info));
   diagnose(c, info);
+  say_ridge(c, info);
   PD_TRY(diagnose_model(c, info));
   /* What rounding changes at a cell counts by its weight, which is at most the sum of all. */
   double heaviest = c->seen->weight != NULL ? c->seen->weights : 1;

@@ -417,6 +417,43 @@ static void weight_zero_is_unknown(void **state) {
   context_end(context);
 }
 
+static double thousandths(uint64_t q) {
+  return 1e-3 * (0.5 + pd_random_uniform(5, 0, q % 7 * 3 + q % 5));
+}
+
+/* The default ridge leaves nothing of thousandths. Another one, which the diagnosis names, leaves
+ * as much as the default does of values of about one. */
+static void small_values_ask_for_a_small_ridge(void **state) {
+  (void)state;
+  static const uint64_t dims[ORDER] = {12, 9, 8};
+  polyad_context *context = cpu_context(1);
+  polyad_ktensor *truth = als_random_model(context, ORDER, dims, 3, 5, 0);
+  polyad_tensor *cells = sample(context, truth, 0.5, 3, false);
+  polyad_tensor *tensor = revalue(context, cells, thousandths);
+  polyad_plan *plan = plan_of(context, tensor, "auto", POLYAD_F64);
+  for (int method = POLYAD_COMPLETE_ALS; method <= POLYAD_COMPLETE_SGD; ++method) {
+    polyad_cp_complete_options options = options_for(2, (polyad_complete_method)method);
+    polyad_run_info info = {0};
+    polyad_ktensor_destroy(fit(context, plan, &options, &info));
+    assert_true(info.fit < 1e-3);
+    const char *named = strstr(info.diagnosis, "for which a ridge of ");
+    assert_non_null(strstr(info.diagnosis, "The ridge 0.2 leaves next to nothing"));
+    assert_non_null(named);
+    options.ridge = strtod(named + strlen("for which a ridge of "), NULL);
+    assert_true(options.ridge > 1e-6 && options.ridge < 1e-4);
+    polyad_run_info_clear(&info);
+    polyad_ktensor_destroy(fit(context, plan, &options, &info));
+    assert_true(info.fit > 0.5);
+    assert_null(strstr(info.diagnosis, "next to nothing"));
+    polyad_run_info_clear(&info);
+  }
+  polyad_plan_destroy(plan);
+  polyad_tensor_destroy(tensor);
+  polyad_tensor_destroy(cells);
+  polyad_ktensor_destroy(truth);
+  context_end(context);
+}
+
 /* An index without an observation has row 0; with biases its values are the other modes'. */
 static void empty_rows_are_the_ridges(void **state) {
   (void)state;
@@ -720,6 +757,7 @@ int main(void) {
       cmocka_unit_test(plans_keep_zeros),
       cmocka_unit_test(weight_zero_is_unknown),
       cmocka_unit_test(empty_rows_are_the_ridges),
+      cmocka_unit_test(small_values_ask_for_a_small_ridge),
       cmocka_unit_test(the_best_iterate_is_returned),
       cmocka_unit_test(the_best_start_is_returned),
       cmocka_unit_test(wrong_options_are_refused),
