@@ -195,12 +195,13 @@ static void say_ridge(const struct pd_complete *c, polyad_run_info *info) {
   polyad_cp_complete_options_init(&usual);
   int exponent = c->exponent + c->plan->value_exponent;
   double values = ldexp(sqrt(c->norm_squared / c->seen->weights), exponent);
-  if (!(c->options->ridge > 0 && info->fit < least_fit)) return;
+  double suited = usual.ridge * pow(values, 2 - 2.0 / c->order);
+  if (!(info->fit < least_fit && suited < c->options->ridge)) return;
   pd_run_say(info,
              "The ridge %g leaves next to nothing of the model. The default, %g, is for values of "
              "about one; here the root of their mean square is %.3g, for which a ridge of %.3g is "
              "as heavy.",
-             c->options->ridge, usual.ridge, values, usual.ridge * pow(values, 2 - 2.0 / c->order));
+             c->options->ridge, usual.ridge, values, suited);
 }
 
 /* Inner products of the components, whose columns have norm one or zero and need no scale. */

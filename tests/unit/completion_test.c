@@ -417,38 +417,58 @@ static void weight_zero_is_unknown(void **state) {
   context_end(context);
 }
 
-static double thousandths(uint64_t q) {
-  return 1e-3 * (0.5 + pd_random_uniform(5, 0, q % 7 * 3 + q % 5));
+static double about_one(uint64_t q) { return 0.5 + pd_random_uniform(5, 0, q); }
+
+static double far_below_one(uint64_t q) { return ldexp(about_one(q), -10); }
+
+static double fit_of(polyad_context *context, const polyad_plan *plan,
+                     polyad_complete_method method, double ridge, polyad_run_info *info) {
+  polyad_cp_complete_options options = options_for(2, method);
+  if (ridge > 0) options.ridge = ridge;
+  polyad_ktensor_destroy(fit(context, plan, &options, info));
+  return info->fit;
 }
 
-/* The default ridge leaves nothing of thousandths. Another one, which the diagnosis names, leaves
- * as much as the default does of values of about one. */
+/* The default ridge leaves nothing of values of about 2^-10. The one that the diagnosis names is
+ * what the default is worth beside their root mean square, and is as heavy for them as 2^(40/3)
+ * times as much is for values 2^10 times as large: both runs differ by rounding alone. */
 static void small_values_ask_for_a_small_ridge(void **state) {
   (void)state;
   static const uint64_t dims[ORDER] = {12, 9, 8};
   polyad_context *context = cpu_context(1);
   polyad_ktensor *truth = als_random_model(context, ORDER, dims, 3, 5, 0);
   polyad_tensor *cells = sample(context, truth, 0.5, 3, false);
-  polyad_tensor *tensor = revalue(context, cells, thousandths);
-  polyad_plan *plan = plan_of(context, tensor, "auto", POLYAD_F64);
-  for (int method = POLYAD_COMPLETE_ALS; method <= POLYAD_COMPLETE_SGD; ++method) {
-    polyad_cp_complete_options options = options_for(2, (polyad_complete_method)method);
+  polyad_tensor *tensor[] = {revalue(context, cells, far_below_one),
+                             revalue(context, cells, about_one)};
+  polyad_plan *plan[2];
+  double squares = 0;
+  for (uint64_t q = 0; q < cells->nnz; ++q)
+    squares += far_below_one(q) * far_below_one(q);
+  double suited = 0.2 * pow(squares / (double)cells->nnz, 2.0 / 3);
+  for (int k = 0; k < 2; ++k)
+    plan[k] = plan_of(context, tensor[k], "auto", POLYAD_F64);
+  for (int way = POLYAD_COMPLETE_ALS; way <= POLYAD_COMPLETE_SGD; ++way) {
+    const polyad_complete_method method = (polyad_complete_method)way;
+    static const char words[] = "for which a ridge of ";
     polyad_run_info info = {0};
-    polyad_ktensor_destroy(fit(context, plan, &options, &info));
-    assert_true(info.fit < 1e-3);
-    const char *named = strstr(info.diagnosis, "for which a ridge of ");
+    assert_true(fit_of(context, plan[0], method, 0, &info) < 1e-3);
+    const char *named = strstr(info.diagnosis, words);
     assert_non_null(strstr(info.diagnosis, "The ridge 0.2 leaves next to nothing"));
     assert_non_null(named);
-    options.ridge = strtod(named + strlen("for which a ridge of "), NULL);
-    assert_true(options.ridge > 1e-6 && options.ridge < 1e-4);
+    double ridge = strtod(named + strlen(words), NULL);
+    assert_true(fabs(ridge - suited) <= 0.005 * suited); /* three digits are shown */
     polyad_run_info_clear(&info);
-    polyad_ktensor_destroy(fit(context, plan, &options, &info));
-    assert_true(info.fit > 0.5);
+    double of_small = fit_of(context, plan[0], method, ridge, &info);
     assert_null(strstr(info.diagnosis, "next to nothing"));
     polyad_run_info_clear(&info);
+    double of_large = fit_of(context, plan[1], method, ridge * exp2(40.0 / 3), &info);
+    polyad_run_info_clear(&info);
+    assert_true(fabs(of_small - of_large) <= 1e-12 && of_small > 1e-3);
   }
-  polyad_plan_destroy(plan);
-  polyad_tensor_destroy(tensor);
+  for (int k = 0; k < 2; ++k) {
+    polyad_plan_destroy(plan[k]);
+    polyad_tensor_destroy(tensor[k]);
+  }
   polyad_tensor_destroy(cells);
   polyad_ktensor_destroy(truth);
   context_end(context);
