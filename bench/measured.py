@@ -15,7 +15,7 @@ FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "results")
 FILES = ("field.jsonl", "field-large.jsonl", "huge.jsonl", "figures.json", "large.jsonl",
          "small.jsonl", "hls.jsonl")
 PEER_FILES = ("peers_run.json", "peers.json")
-# The same of tensors with the fibers of the real ones; those of the files above are flat.
+# Times of tensors with the fibers of the real ones; the files above have flat tensors.
 FIBER_FILES, FIBER_PEER_FILES = ("field_fibers.jsonl",), ("peers_fibers.json",)
 # The programs that formats are compared with: those of their authors.
 PROGRAMS = {"blco": "BLCO", "mmcsf": "MM-CSF", "bcsf": "B-CSF", "hicoo": "HiCOO (ParTI-GPU)",

@@ -105,7 +105,7 @@ def h200_fibers():
 
 
 def fibers_h200():
-    """The same on the H200, in one round."""
+    """The H200's tensors with the fibers of real ones: their least and mean ratios in words, and the table."""
     rows, chosen, best = h200_fibers()
     said = " ".join(f"{what} the least is {min(found)[0]:.1f} ({min(found)[1]}), the geometric mean "
                     f"{statistics.geometric_mean(ratio for ratio, _ in found):.1f}{end}"
